@@ -16,6 +16,16 @@ pub trait Policy {
     /// Answers one cycle.
     fn decide(&mut self, delta: &Delta) -> Result<Answer, PolicyFault>;
 
+    /// Whether the next delta must be a full image: the instance is new, was reset, or is due to be renewed (stores are
+    /// renewed by age, see the policy host's limits). The caller then restarts its cursor before it makes the delta.
+    fn needs_image(&self) -> bool {
+        false
+    }
+
+    /// The last answer was judged and its commands given: what the policy staged with it (`kv` writes) takes effect.
+    /// Not called after a fault; the next [`Policy::decide`] drops what was not committed.
+    fn commit(&mut self) {}
+
     /// Replaces the instance by a fresh one with the same configuration.
     fn reset(&mut self) -> Result<(), PolicyFault>;
 }
