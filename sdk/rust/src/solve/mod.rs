@@ -1,0 +1,21 @@
+//! Solvers that policies share: pure functions on plain structs, without a view of the cluster.
+//!
+//! Amounts are whole numbers in any unit that the caller likes (`cpu_milli` and `memory_mib` in policies, cores and
+//! 24ths of a node in tests). The pieces build on each other:
+//!
+//! 1. [`options`]: a job's predicted speeds over CPU × memory → a base and the few allocations worth having above it;
+//! 2. [`price`]: what every job would hold if the cluster were one big node, and the price of resources there;
+//! 3. [`divide`]: the best division of one node among the jobs on it, exactly; [`values`] remembers them.
+
+pub mod divide;
+pub mod options;
+pub mod price;
+pub mod values;
+
+#[cfg(any(test, feature = "fixtures"))]
+pub mod synergy;
+
+pub use divide::{Axis, Division, Lattice, divide};
+pub use options::{Amount, Floor, Options, Point, Surface, options};
+pub use price::{Crowd, Targets, targets};
+pub use values::{Book, NodeValues};
