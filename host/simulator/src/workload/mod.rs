@@ -1,0 +1,16 @@
+//! What a run simulates: a cluster, jobs and the truth about their speed; and how the gaps of a trace are filled.
+
+mod assign;
+mod cluster;
+mod complete;
+mod draft;
+mod feasible;
+mod generate;
+mod types;
+
+pub use assign::Mix;
+pub use cluster::synergy_server;
+pub use complete::{FillOptions, complete};
+pub use draft::{Draft, DraftJob, Extent, Work};
+pub use generate::{Gangs, GenerateOptions, generate, jobs_per_hour_for};
+pub use types::{TraceJob, Workload};
