@@ -7,7 +7,11 @@
 
 pub mod catalog;
 pub mod event;
+pub mod fallback;
+pub mod judge;
 pub mod model;
 pub mod port;
+pub mod state;
+pub mod view;
 
 pub use coretuner_contract as contract;

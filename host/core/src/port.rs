@@ -30,6 +30,20 @@ pub trait Policy {
     fn reset(&mut self) -> Result<(), PolicyFault>;
 }
 
+impl<P: Policy + ?Sized> Policy for Box<P> {
+    fn identity(&self) -> &PolicyIdentity {
+        (**self).identity()
+    }
+
+    fn decide(&mut self, delta: &Delta) -> Result<Answer, PolicyFault> {
+        (**self).decide(delta)
+    }
+
+    fn reset(&mut self) -> Result<(), PolicyFault> {
+        (**self).reset()
+    }
+}
+
 /// Names a policy in reports, journals and caches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyIdentity {
@@ -124,7 +138,8 @@ pub trait Backend {
     /// will happen any more.
     fn next(&mut self, wake_at_ns: Option<TimeNs>) -> Result<Option<Batch>, Self::Error>;
 
-    /// Carries out what one cycle decided, in order. Returns the jobs whose command the backend refused, with the reason.
+    /// Carries out what one cycle decided, in order. Returns the jobs whose command the backend refused, with the reason:
+    /// their state is rolled back. A backend that refuses to give something back also refuses what needs it.
     fn execute(&mut self, now_ns: TimeNs, commands: &[Command]) -> Result<Vec<(JobId, String)>, Self::Error>;
 }
 

@@ -86,6 +86,26 @@ impl Refusal {
         Self::PlanTooLong,
     ];
 
+    /// Kebab-case name, as in the WIT file and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UnknownId => "unknown-id",
+            Self::NotMine => "not-mine",
+            Self::NotEligible => "not-eligible",
+            Self::NoCpu => "no-cpu",
+            Self::NoMemory => "no-memory",
+            Self::NoGpu => "no-gpu",
+            Self::GangIncomplete => "gang-incomplete",
+            Self::OutOfRange => "out-of-range",
+            Self::WrongState => "wrong-state",
+            Self::GroupBroken => "group-broken",
+            Self::Quota => "quota",
+            Self::Superseded => "superseded",
+            Self::BackendRefused => "backend-refused",
+            Self::PlanTooLong => "plan-too-long",
+        }
+    }
+
     /// Called by generated bindings with a discriminant that the canonical ABI has checked.
     #[doc(hidden)]
     pub fn _lift(value: u8) -> Self {

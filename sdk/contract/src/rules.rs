@@ -26,41 +26,50 @@ const NODE_STATE: u32 = 1;
 const JOB_STATE: u32 = 2;
 const ALLOCATION: u32 = 3;
 
+/// Hash of one node state row: id, state, free CPU, free memory, mask of wholly free devices.
+pub fn node_hash(words: [u32; 5]) -> u32 {
+    hash_words(NODE_STATE, &words)
+}
+
+/// Hash of one job state row (id, state, mine, restarts) without its allocation rows, which are added to it.
+pub fn job_hash(words: [u32; 4]) -> u32 {
+    hash_words(JOB_STATE, &words)
+}
+
+/// Hash of one allocation row, columns in the contract's order.
+pub fn allocation_hash(words: [u32; 8]) -> u32 {
+    hash_words(ALLOCATION, &words)
+}
+
 /// Hash of row `i` of the node state table.
 pub fn node_state_hash(rows: &NodeStateRows, i: usize) -> u32 {
-    hash_words(
-        NODE_STATE,
-        &[
-            rows.id[i],
-            u32::from(rows.state[i]),
-            rows.cpu_milli_free[i],
-            rows.memory_mib_free[i],
-            rows.devices_free_mask[i],
-        ],
-    )
+    node_hash([
+        rows.id[i],
+        u32::from(rows.state[i]),
+        rows.cpu_milli_free[i],
+        rows.memory_mib_free[i],
+        rows.devices_free_mask[i],
+    ])
 }
 
 /// Hash of row `i` of the job state table together with the allocation rows that it names.
 pub fn job_state_hash(rows: &JobStateRows, allocations: &AllocationRows, i: usize) -> u32 {
-    let own = [rows.id[i], u32::from(rows.state[i]), u32::from(rows.mine[i]), rows.restarts[i]];
+    let own = job_hash([rows.id[i], u32::from(rows.state[i]), u32::from(rows.mine[i]), rows.restarts[i]]);
     let start = rows.allocation_start[i] as usize;
     (start..start + rows.allocation_count[i] as usize)
-        .map(|row| allocation_hash(allocations, row))
-        .fold(hash_words(JOB_STATE, &own), u32::wrapping_add)
+        .map(|row| allocation_row_hash(allocations, row))
+        .fold(own, u32::wrapping_add)
 }
 
-fn allocation_hash(rows: &AllocationRows, i: usize) -> u32 {
-    hash_words(
-        ALLOCATION,
-        &[
-            rows.job[i],
-            rows.group[i],
-            rows.node[i],
-            rows.workers[i],
-            rows.cpu_milli[i],
-            rows.memory_mib[i],
-            rows.gpu_milli[i],
-            rows.device_mask[i],
-        ],
-    )
+fn allocation_row_hash(rows: &AllocationRows, i: usize) -> u32 {
+    allocation_hash([
+        rows.job[i],
+        rows.group[i],
+        rows.node[i],
+        rows.workers[i],
+        rows.cpu_milli[i],
+        rows.memory_mib[i],
+        rows.gpu_milli[i],
+        rows.device_mask[i],
+    ])
 }
