@@ -1,0 +1,89 @@
+//! `cargo xtask test`: set-up, then every check, then a table of what ran, how long it took and what was skipped.
+
+use crate::error::Error;
+use crate::setup::{guests, onnxruntime, toolchain};
+use crate::step::{Done, Steps};
+use crate::{cargo, files, process};
+use std::path::PathBuf;
+use std::process::Command;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {}
+
+impl Arguments {
+    pub(crate) fn run(self) -> Result<(), Error> {
+        let mut steps = Steps::new();
+        let result = set_up(&mut steps).map(|library| check(&mut steps, library));
+        println!("\n{}", steps.table());
+        let skipped = std::fs::read_to_string(skipped_tests()).unwrap_or_default();
+        match skipped.trim() {
+            "" => println!("no test was skipped"),
+            tests => println!("skipped tests:\n{tests}"),
+        }
+        result?;
+        match steps.failures() {
+            0 => Ok(()),
+            count => Err(Error::Checks { count }),
+        }
+    }
+}
+
+/// Gives the path of the ONNX Runtime library.
+fn set_up(steps: &mut Steps) -> Result<PathBuf, Error> {
+    // Tests that skip themselves write here why; see `coretuner_tests::data`.
+    files::write(&skipped_tests(), b"")?;
+    guests::build(steps, &[])?;
+    onnxruntime::fetch(steps)
+}
+
+fn skipped_tests() -> PathBuf {
+    files::target().join("skipped-tests.txt")
+}
+
+/// All checks; one that fails does not stop the others.
+fn check(steps: &mut Steps, library: PathBuf) {
+    let policies = files::root().join("policies/Cargo.toml");
+    let mut workspaces = vec![("host", files::root().join("Cargo.toml"))];
+    workspaces.extend(policies.is_file().then_some(("policies", policies)));
+    for (name, manifest) in &workspaces {
+        let title = format!("{name}: formatting");
+        optional(steps, &title, "rustfmt", on(manifest, "fmt", &["--all", "--check"]));
+    }
+    for (name, manifest) in &workspaces {
+        let arguments = ["--workspace", "--all-targets", "--", "--deny", "warnings"];
+        optional(steps, &format!("{name}: lints"), "clippy", on(manifest, "clippy", &arguments));
+    }
+    for (name, manifest) in &workspaces {
+        let mut command = on(manifest, "doc", &["--workspace", "--no-deps", "--document-private-items"]);
+        command.env("RUSTDOCFLAGS", "-D warnings");
+        always(steps, &format!("{name}: documentation"), command);
+    }
+    always(steps, "build the coretuner program", cargo::build_program());
+    for (name, manifest) in &workspaces {
+        let mut command = on(manifest, "test", &["--workspace", "--no-fail-fast"]);
+        command.env(onnxruntime::OVERRIDE, &library).env("CORETUNER_SKIPPED_TESTS", skipped_tests());
+        always(steps, &format!("{name}: tests"), command);
+    }
+}
+
+/// A cargo command on one workspace; all share one target folder.
+fn on(manifest: &PathBuf, verb: &str, arguments: &[&str]) -> Command {
+    let mut command = cargo::cargo();
+    command.arg(verb).arg("--manifest-path").arg(manifest).args(arguments);
+    command.env("CARGO_TARGET_DIR", files::target());
+    command
+}
+
+fn always(steps: &mut Steps, title: &str, mut command: Command) {
+    steps.attempt(title, || process::run(&mut command).map(|()| Done::Worked));
+}
+
+/// A check by a tool that a bare toolchain may lack and that cannot always be added.
+fn optional(steps: &mut Steps, title: &str, component: &str, mut command: Command) {
+    steps.attempt(title, || {
+        if !toolchain::has_component(component) {
+            return Ok(Done::Skipped(format!("{component} is not installed and rustup cannot add it here")));
+        }
+        process::run(&mut command).map(|()| Done::Worked)
+    });
+}
