@@ -49,7 +49,7 @@ def calibrated(name, constants, curve, cores):
     first = prior.of(constants, curve.model)
     belief = form.calibrate(*first, places, observed, curve.model.batch)
     out = case(name, curve.model, [one(c) for c in CORES], belief, prior_outputs=first)
-    return out | {"observations": [{"place": p, "samples_per_s": round(s, 6)} for p, s in zip(places, observed)]}
+    return out | {"observations": [{"place": p, "samples_per_s": float(f"{s:.9g}")} for p, s in zip(places, observed)]}
 
 
 def test_vectors(constants):
