@@ -1,0 +1,6 @@
+//! All integration tests: one program, one module per subject.
+
+mod layering;
+mod licences;
+mod metadata;
+mod tidy;
