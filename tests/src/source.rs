@@ -67,6 +67,26 @@ pub fn functions(text: &str) -> Vec<Function> {
         .collect()
 }
 
+/// Public items without a doc comment: line (from 1) and text. Fields and variants may speak for themselves.
+pub fn undescribed(text: &str) -> Vec<(usize, String)> {
+    const ITEMS: [&str; 8] = ["fn", "struct", "enum", "trait", "const", "static", "type", "async"];
+    let lines: Vec<&str> = text.lines().collect();
+    let is_item = |line: &str| {
+        let rest = line.trim_start().strip_prefix("pub ");
+        rest.and_then(|rest| rest.split(' ').next()).is_some_and(|word| ITEMS.contains(&word))
+    };
+    let items = lines.iter().enumerate().filter(|(_, line)| is_item(line));
+    let bare = items.filter(|(at, _)| !is_described(&lines[..*at]));
+    bare.map(|(at, line)| (at + 1, line.trim().to_owned())).collect()
+}
+
+/// Whether the lines before an item end in a doc comment, attributes left out.
+fn is_described(before: &[&str]) -> bool {
+    let attribute = |line: &str| line.starts_with("#[") || line.ends_with(")]");
+    let last = before.iter().rev().map(|line| line.trim()).find(|line| !attribute(line));
+    last.is_some_and(|line| line.starts_with("///"))
+}
+
 /// The name of the function that starts on this line.
 fn name_of(line: &str) -> Option<&str> {
     let words = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe", "extern", "\"C\""];
@@ -104,6 +124,13 @@ mod tests {
         check("pub(crate) const fn b(x: u32) -> u32 {\n    x\n}\n", &[(1, "b", 3)]);
         check("trait T {\n    fn c(&self);\n    fn d(&self) {\n        1;\n    }\n}\n", &[(2, "c", 1), (3, "d", 3)]);
         check("fn e(\n    x: u32,\n) -> u32 {\n    if x > 1 {\n        2\n    }\n}\n", &[(1, "e", 7)]);
+    }
+
+    #[test]
+    fn finds_items_without_description() {
+        let text =
+            "/// Said.\n#[derive(Debug)]\npub struct A {\n    pub x: u32,\n}\npub fn b() {}\npub(crate) fn c() {}\n";
+        assert_eq!(undescribed(text), [(6, "pub fn b() {}".to_owned())]);
     }
 
     #[test]

@@ -68,6 +68,17 @@ fn crate_roots_and_modules_hold_no_logic() {
 }
 
 #[test]
+fn public_items_are_described() {
+    let mut wrong = Vec::new();
+    for path in rust(&["host", "sdk"]).into_iter().filter(|path| !is_test(path)) {
+        let text = source::text(&path).unwrap_or_default();
+        let undescribed = source::undescribed(source::without_tests(&text));
+        wrong.extend(undescribed.into_iter().map(|(line, what)| format!("{}:{line}: {what}", path.display())));
+    }
+    assert!(wrong.is_empty(), "public items without a doc comment:\n{}", wrong.join("\n"));
+}
+
+#[test]
 fn no_test_is_switched_off() {
     absent(&["host", "sdk", "policies", "tests"], &[concat!("#[", "ignore"), concat!("#[", "should_panic")]);
 }
