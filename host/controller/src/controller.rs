@@ -70,6 +70,7 @@ impl<P: Policy> Controller<P> {
         outcome.report.revision = revision;
         let name = &self.slot.policy.identity().name;
         self.wake.note(&self.state, batch, outcome.commands.len(), name)?;
+        outcome.report.wake_at_ns = self.wake.next(&self.state, batch.now_ns, outcome.plan.wake_at_ns);
         Ok(outcome)
     }
 
@@ -90,12 +91,12 @@ impl<P: Policy> Controller<P> {
         let mut judgement = self.state.judge(now_ns, &plan);
         if !report.fallback {
             self.slot.verdicts.clone_from(&judgement.verdicts);
+            self.slot.policy.commit();
         }
         report.accepted = judgement.accepted;
         report.refused = judgement.refused();
         report.verdicts.clone_from(&judgement.verdicts);
         report.holds = std::mem::take(&mut judgement.holds);
-        report.wake_at_ns = self.wake.next(&self.state, now_ns, plan.wake_at_ns);
         let commands = std::mem::take(&mut judgement.commands);
         CycleOutcome { commands, report, delta: asked.delta, plan, judgement }
     }

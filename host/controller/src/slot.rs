@@ -34,6 +34,9 @@ impl<P: Policy> Slot<P> {
         {
             return Asked { delta: None, answer: Err(fault.clone()), reset_failed: Some(fault) };
         }
+        if self.policy.needs_image() {
+            self.cursor.reset();
+        }
         let delta = self.cursor.delta(state, trigger, &std::mem::take(&mut self.verdicts));
         let answer = self.policy.decide(&delta).and_then(|answer| readable(answer, state));
         let reset_failed = answer.as_ref().err().and_then(|_| self.restart().err());

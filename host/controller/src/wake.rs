@@ -26,7 +26,9 @@ impl Default for WakeLimits {
 #[derive(Debug, Default)]
 pub(crate) struct WakeGuard {
     pub(crate) limits: WakeLimits,
-    /// Cycles in a row without an event or a command, and the time of the first one.
+    /// The last cycle asked for a wake-up.
+    asked: bool,
+    /// Asked-for cycles in a row without an event or a command, and the time of the first one.
     quiet: u32,
     since_ns: TimeNs,
 }
@@ -34,12 +36,12 @@ pub(crate) struct WakeGuard {
 impl WakeGuard {
     /// When to wake after a cycle at `now_ns`: never without jobs, there is nothing to decide; never in the present or
     /// past, which would be a cycle without end.
-    pub(crate) fn next(&self, state: &State, now_ns: TimeNs, wanted_ns: TimeNs) -> Option<TimeNs> {
-        let wanted = wanted_ns > now_ns && state.jobs().len() > 0;
-        wanted.then(|| wanted_ns.max(now_ns.saturating_add(self.limits.gap_min_ns)))
+    pub(crate) fn next(&mut self, state: &State, now_ns: TimeNs, wanted_ns: TimeNs) -> Option<TimeNs> {
+        self.asked = wanted_ns > now_ns && state.jobs().len() > 0;
+        self.asked.then(|| wanted_ns.max(now_ns.saturating_add(self.limits.gap_min_ns)))
     }
 
-    /// Counts a cycle; an error once wake-ups go on with nothing happening.
+    /// Counts a cycle, before [`WakeGuard::next`]; an error once wake-ups go on with nothing happening.
     pub(crate) fn note(
         &mut self,
         state: &State,
@@ -47,7 +49,7 @@ impl WakeGuard {
         commands: usize,
         policy: &str,
     ) -> Result<(), CycleError> {
-        if !batch.events.is_empty() || commands > 0 {
+        if !self.asked || !batch.events.is_empty() || commands > 0 {
             self.quiet = 0;
             return Ok(());
         }

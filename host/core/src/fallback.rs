@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
             self.group(job.spec.eligibility, &worker, workers, &mut taken, &mut rows)?;
         }
         let amount = Usage::of(&rows);
-        if !self.queues.allows(job.spec.queue, amount, |queue| queue.usage) {
+        if rows.is_empty() || !self.queues.allows(job.spec.queue, amount, |queue| queue.usage) {
             return None;
         }
         self.queues.take(job.spec.queue, amount);

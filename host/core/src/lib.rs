@@ -12,6 +12,8 @@ pub mod judge;
 pub mod model;
 pub mod port;
 pub mod state;
+#[cfg(test)]
+mod testing;
 pub mod view;
 
 pub use coretuner_contract as contract;

@@ -39,6 +39,14 @@ impl<P: Policy + ?Sized> Policy for Box<P> {
         (**self).decide(delta)
     }
 
+    fn needs_image(&self) -> bool {
+        (**self).needs_image()
+    }
+
+    fn commit(&mut self) {
+        (**self).commit();
+    }
+
     fn reset(&mut self) -> Result<(), PolicyFault> {
         (**self).reset()
     }

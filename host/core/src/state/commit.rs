@@ -9,7 +9,7 @@ use crate::judge::{Judgement, Verdict};
 use crate::model::{Allocation, ChangePoint, JobId, JobPhase, NodeId, QueueId, TimeNs};
 
 use super::apply::frozen;
-use super::{Change, QueueView, Room, State, StateError, Usage};
+use super::{Change, NodeView, QueueView, Room, State, StateError, Usage};
 
 /// A job as it was before a command.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,8 +201,9 @@ impl State {
     fn retake(&mut self, save: &mut Savepoint, before: &Before) -> Result<(), StateError> {
         for row in &before.allocations {
             let fault = StateError::RollBack { job: before.job, node: row.node };
+            // What others use counted neither before: only our own jobs can be in the way.
+            let floor = self.nodes.get(&row.node).map_or(Room::ZERO, NodeView::foreign_room);
             let room = self.room_mut(save, row.node).ok_or_else(|| fault.clone())?;
-            let floor = save.floor(row.node);
             room.take_host(row, &floor).and_then(|()| room.take_devices(row, &floor)).map_err(|_| fault)?;
         }
         if let Some(queue) = self.jobs.get(&before.job).map(|job| job.spec.queue) {

@@ -70,6 +70,12 @@ impl NodeView {
         self.room.taken_from(&Room::empty_node(&self.spec, &self.foreign))
     }
 
+    /// Others' use as room below zero.
+    pub(crate) fn foreign_room(&self) -> Room {
+        let whole = Room::empty_node(&self.spec, &Foreign::default());
+        Room::empty_node(&self.spec, &self.foreign).less(&whole)
+    }
+
     pub(crate) fn row_hash(&self) -> u32 {
         rules::node_hash([
             self.id.0,
