@@ -1,5 +1,5 @@
 //! Which execution provider runs each node of a session. `ort` has no safe call for it, so this module calls the C API.
-#![allow(unsafe_code)]
+#![expect(unsafe_code, reason = "the C API has no safe wrapper; every call is argued for below")]
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char};

@@ -20,10 +20,14 @@ const CUDA_NAME: &str = "CUDAExecutionProvider";
 /// Where inference runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Provider {
+    /// The processor.
     #[default]
     Cpu,
-    /// The first CUDA device. `require`: opening fails without one; otherwise the CPU is used with a warning.
-    Cuda { require: bool },
+    /// The first CUDA device.
+    Cuda {
+        /// Opening fails without one; otherwise the CPU is used with a warning.
+        require: bool,
+    },
     /// CUDA where the library was built with it and a device works, else the CPU.
     Auto,
 }
@@ -57,7 +61,7 @@ pub(crate) struct GraphSession {
 
 impl GraphSession {
     /// Builds a session of the model in `bytes`.
-    pub fn build(runtime: &OnnxRuntime, bytes: &[u8], provider: Provider) -> Result<Self, SessionError> {
+    pub(crate) fn build(runtime: &OnnxRuntime, bytes: &[u8], provider: Provider) -> Result<Self, SessionError> {
         let cpu = || build(runtime, bytes, false).map_err(|e| SessionError::Build(e.to_string()));
         let session = match provider {
             Provider::Cpu => cpu()?,
@@ -83,17 +87,17 @@ impl GraphSession {
     }
 
     /// The provider that runs the model, with node counts where several do.
-    pub fn provider(&self) -> &str {
+    pub(crate) fn provider(&self) -> &str {
         &self.provider
     }
 
     /// Calls `look` with the session, between runs.
-    pub fn inspect<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
+    pub(crate) fn inspect<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
         look(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Answers up to [`BATCH`] rows.
-    pub fn run(&self, rows: &[Row]) -> Result<Vec<Output>, RunError> {
+    pub(crate) fn run(&self, rows: &[Row]) -> Result<Vec<Output>, RunError> {
         let columns = Columns::of(rows);
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let mut inputs = Vec::with_capacity(INPUTS.len());

@@ -1,4 +1,5 @@
 //! Queries through the real ONNX Runtime.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test or benchmark may fail loudly")]
 
 mod common;
 
