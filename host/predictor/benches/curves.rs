@@ -1,5 +1,4 @@
 //! Cost of a query: 200 kinds × 24 core counts × 5 memory sizes, computed and from the cache.
-#![allow(clippy::expect_used, clippy::panic, reason = "a test or benchmark may fail loudly")]
 
 use std::hint::black_box;
 use std::sync::Arc;

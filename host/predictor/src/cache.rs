@@ -23,19 +23,19 @@ struct Slot {
 }
 
 impl Cache {
-    pub(crate) fn new(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         Self { grids: BTreeMap::new(), limit, clock: 0 }
     }
 
     /// The surface of `kind`, if it was computed with the same version of its belief.
-    pub(crate) fn get(&mut self, grid: &Grid, kind: KindId, version: u32) -> Option<Arc<Surface>> {
+    pub fn get(&mut self, grid: &Grid, kind: KindId, version: u32) -> Option<Arc<Surface>> {
         self.clock += 1;
         let slot = self.grids.get_mut(grid)?;
         slot.used = self.clock;
         slot.surfaces.get(&kind).filter(|(v, _)| *v == version).map(|(_, surface)| Arc::clone(surface))
     }
 
-    pub(crate) fn put(&mut self, grid: &Grid, kind: KindId, version: u32, surface: Arc<Surface>) {
+    pub fn put(&mut self, grid: &Grid, kind: KindId, version: u32, surface: Arc<Surface>) {
         self.clock += 1;
         if !self.grids.contains_key(grid) {
             self.grids.insert(grid.clone(), Slot::default());

@@ -25,17 +25,11 @@ const DAMPING: (f64, f64, f64) = (1e-3, 1e-6, 1e8);
 /// A measured speed, in the units of a query: totals of the job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// What ran.
     pub kind: KindId,
-    /// GPU product, spelled as in queries.
     pub gpu_kind: String,
-    /// GPUs of the job.
     pub gpus: u32,
-    /// Nodes that it spans.
     pub nodes_spanned: u32,
-    /// CPU, all workers together; 1000 = one core.
     pub cpu_milli: u32,
-    /// Memory, all workers together.
     pub memory_mib: u32,
     /// Iterations/s of the whole job, averaged over at least 50 iterations: single ones scatter by 9 % and more.
     pub iterations_per_s: f64,
@@ -43,7 +37,6 @@ pub struct Observation {
 
 /// Why an observation was not taken.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what it means")]
 pub enum ObserveError {
     #[error("kind {0} is not in the catalog")]
     UnknownKind(KindId),
@@ -66,7 +59,7 @@ pub(crate) struct Belief {
 
 impl Belief {
     /// From the model's columns.
-    pub(crate) fn from_columns(mu: &[f32; 6], lower: &[f32; 21]) -> Self {
+    pub fn from_columns(mu: &[f32; 6], lower: &[f32; 21]) -> Self {
         let mut belief = Self { mu: mu.map(f64::from), lower: [[0.0; N]; N] };
         for ((i, j), value) in matrix::triangle().zip(lower) {
             belief.lower[i][j] = f64::from(*value);
@@ -75,7 +68,7 @@ impl Belief {
     }
 
     /// The model's columns `post_mu` and `post_l`.
-    pub(crate) fn columns(&self) -> ([f32; 6], [f32; 21]) {
+    pub fn columns(&self) -> ([f32; 6], [f32; 21]) {
         let mut lower = [0.0; 21];
         for (cell, (i, j)) in lower.iter_mut().zip(matrix::triangle()) {
             *cell = self.lower[i][j] as f32;
@@ -116,14 +109,14 @@ pub(crate) struct Calibration {
 }
 
 impl Calibration {
-    pub(crate) fn get(&self, kind: KindId, gpu_kind: &str) -> Option<&Learned> {
+    pub fn get(&self, kind: KindId, gpu_kind: &str) -> Option<&Learned> {
         // A borrowed pair is no key of the map; a calibrated cluster has few GPU kinds.
         let of_kind = self.learned.range((kind, String::new())..).take_while(|((k, _), _)| *k == kind);
         of_kind.into_iter().find(|((_, gpu), _)| gpu == gpu_kind).map(|(_, learned)| learned)
     }
 
     /// Takes a sample and fits again from `prior`; `None`, and nothing changes, when no belief fits.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         form: &Form,
         kind: KindId,

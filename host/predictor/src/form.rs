@@ -47,14 +47,14 @@ pub(crate) struct Place {
 
 impl Place {
     /// The model's `place` columns.
-    pub(crate) fn columns(&self) -> [f32; 4] {
+    pub fn columns(&self) -> [f32; 4] {
         [self.cores_per_gpu as f32, self.gpus as f32, self.nodes as f32, self.fetch_s as f32]
     }
 }
 
 impl Form {
     /// log samples/s of the whole job, and its derivative by θ (0 for a parameter at or beyond its bounds).
-    pub(crate) fn log_throughput(&self, theta: &Vector, place: &Place, batch: f64) -> (f64, Vector) {
+    pub fn log_throughput(&self, theta: &Vector, place: &Place, batch: f64) -> (f64, Vector) {
         let mut t = *theta;
         let mut inside = [0.0; N];
         for (i, (low, high)) in BOUNDS.iter().enumerate() {
@@ -81,7 +81,7 @@ impl Form {
     }
 
     /// Standard deviation of a measurement's logarithm.
-    pub(crate) fn sigma(&self, place: &Place) -> f64 {
+    pub fn sigma(&self, place: &Place) -> f64 {
         if place.nodes > 1.0 { self.sigma_nodes } else { self.sigma_node }
     }
 

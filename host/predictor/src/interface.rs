@@ -44,7 +44,6 @@ pub(crate) struct Output {
 pub struct HeldOut {
     /// Which curves: `image`, `sensitive`, …
     pub group: String,
-    /// How many curves.
     pub curves: u32,
     /// Observations of the unseen job before predicting; with 0 only the shape is judged.
     pub probes: u32,
@@ -89,7 +88,7 @@ pub(crate) struct Case {
 
 impl Case {
     /// Rows to run; `None` when the belief is incomplete.
-    pub(crate) fn rows(&self) -> Option<Vec<Row>> {
+    pub fn rows(&self) -> Option<Vec<Row>> {
         let belief = match (self.use_post > 0.0, self.post_mu, &self.post_l) {
             (false, ..) => None,
             (true, Some(mu), Some(lower)) => Some((mu, <[f32; 21]>::try_from(lower.as_slice()).ok()?)),
@@ -99,7 +98,7 @@ impl Case {
     }
 
     /// Expected (log_tput, sd, log_lo, log_hi) by row; `None` when the columns differ in length.
-    pub(crate) fn expected(&self) -> Option<Vec<[f64; 4]>> {
+    pub fn expected(&self) -> Option<Vec<[f64; 4]>> {
         let n = self.place.len();
         if [&self.log_tput, &self.sd, &self.log_lo, &self.log_hi].iter().any(|column| column.len() != n) {
             return None;

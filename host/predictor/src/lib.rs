@@ -2,6 +2,7 @@
 //!
 //! [`OnnxRuntime`] loads the library, [`OnnxPredictor`] opens a model (refusing one whose interface or self-test does not
 //! match) and answers [`coretuner_core::port::Predictor`]. The model's form, inputs and training: `models/README.md`.
+#![deny(unsafe_code)]
 
 mod assignment;
 mod cache;

@@ -20,7 +20,6 @@ pub enum ModelSource {
     /// The model that comes with the program (`models/throughput.onnx`).
     #[default]
     Embedded,
-    /// A file of the same interface.
     File(PathBuf),
 }
 
@@ -35,7 +34,6 @@ impl std::fmt::Display for ModelSource {
 
 /// A model that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what it means")]
 pub enum ModelError {
     #[error("{model} cannot be read: {reason}")]
     Read { model: ModelSource, reason: String },
@@ -74,7 +72,7 @@ pub(crate) struct LoadedModel {
 }
 
 impl LoadedModel {
-    pub(crate) fn open(runtime: &OnnxRuntime, source: &ModelSource, provider: Provider) -> Result<Self, ModelError> {
+    pub fn open(runtime: &OnnxRuntime, source: &ModelSource, provider: Provider) -> Result<Self, ModelError> {
         let model = || source.clone();
         let bytes = match source {
             ModelSource::Embedded => EMBEDDED.to_vec(),
@@ -97,7 +95,7 @@ impl LoadedModel {
     }
 
     /// Answers any number of rows, in batches of a fixed size.
-    pub(crate) fn run(&self, rows: &[Row]) -> Result<Vec<Output>, RunError> {
+    pub fn run(&self, rows: &[Row]) -> Result<Vec<Output>, RunError> {
         let mut answers = Vec::with_capacity(rows.len());
         for batch in rows.chunks(BATCH) {
             answers.extend(self.session.run(batch)?);
@@ -119,7 +117,7 @@ impl LoadedModel {
                 ["log_tput", "sd", "log_lo", "log_hi"].into_iter().zip(found).zip(*wanted)
             {
                 let tolerance = self.card.self_test.tolerance;
-                if (found - expected).abs() > tolerance {
+                if (found - expected).abs().partial_cmp(&tolerance).is_none_or(|o| o.is_gt()) {
                     let (model, case) = (source.clone(), case.name.clone());
                     return Err(ModelError::SelfTest { model, case, output, found, expected, tolerance });
                 }
@@ -150,7 +148,7 @@ fn check_tensors(side: &str, found: &[Outlet], expected: &[(&str, usize)]) -> Re
             found.iter().find(|outlet| outlet.name() == *name).ok_or_else(|| format!("{side} `{name}` is missing"))?;
         let fits = |shape: &[i64]| matches!(shape, [-1, columns] if *columns == *width as i64);
         match outlet.dtype() {
-            ValueType::Tensor { ty: TensorElementType::Float32, shape, .. } if fits(shape) => {}
+            ValueType::Tensor { ty: TensorElementType::Float32, shape, .. } if fits(&shape) => {}
             other => return Err(format!("{side} `{name}` is {other}, expected float32 [N, {width}]")),
         }
     }

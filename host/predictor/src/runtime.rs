@@ -24,7 +24,6 @@ pub struct OnnxRuntime {
 
 /// The library could not be loaded.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what it means")]
 pub enum RuntimeError {
     #[error("no ONNX Runtime library found; looked for {}; {HINT}", list(.tried))]
     NotFound { tried: Vec<PathBuf> },

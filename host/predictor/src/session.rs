@@ -20,14 +20,10 @@ const CUDA_NAME: &str = "CUDAExecutionProvider";
 /// Where inference runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Provider {
-    /// The processor.
     #[default]
     Cpu,
-    /// The first CUDA device.
-    Cuda {
-        /// Opening fails without one; otherwise the CPU is used with a warning.
-        require: bool,
-    },
+    /// The first CUDA device. `require`: opening fails without one; otherwise the CPU is used with a warning.
+    Cuda { require: bool },
     /// CUDA where the library was built with it and a device works, else the CPU.
     Auto,
 }
@@ -61,7 +57,7 @@ pub(crate) struct GraphSession {
 
 impl GraphSession {
     /// Builds a session of the model in `bytes`.
-    pub(crate) fn build(runtime: &OnnxRuntime, bytes: &[u8], provider: Provider) -> Result<Self, SessionError> {
+    pub fn build(runtime: &OnnxRuntime, bytes: &[u8], provider: Provider) -> Result<Self, SessionError> {
         let cpu = || build(runtime, bytes, false).map_err(|e| SessionError::Build(e.to_string()));
         let session = match provider {
             Provider::Cpu => cpu()?,
@@ -87,17 +83,17 @@ impl GraphSession {
     }
 
     /// The provider that runs the model, with node counts where several do.
-    pub(crate) fn provider(&self) -> &str {
+    pub fn provider(&self) -> &str {
         &self.provider
     }
 
     /// Calls `look` with the session, between runs.
-    pub(crate) fn inspect<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
+    pub fn inspect<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
         look(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Answers up to [`BATCH`] rows.
-    pub(crate) fn run(&self, rows: &[Row]) -> Result<Vec<Output>, RunError> {
+    pub fn run(&self, rows: &[Row]) -> Result<Vec<Output>, RunError> {
         let columns = Columns::of(rows);
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let mut inputs = Vec::with_capacity(INPUTS.len());

@@ -21,7 +21,7 @@ pub(crate) struct Grid {
 
 impl Grid {
     /// `None` when the GPU axis is inconsistent.
-    pub(crate) fn of(query: &CurveQuery) -> Option<Self> {
+    pub fn of(query: &CurveQuery) -> Option<Self> {
         (query.gpus.len() == query.nodes_spanned.len()).then(|| Self {
             gpu_kind: query.gpu_kind.clone(),
             gpus: query.gpus.iter().copied().zip(query.nodes_spanned.iter().copied()).collect(),
@@ -30,7 +30,7 @@ impl Grid {
         })
     }
 
-    pub(crate) fn points(&self) -> usize {
+    pub fn points(&self) -> usize {
         self.gpus.len().saturating_mul(self.cpu_milli.len()).saturating_mul(self.memory_mib.len())
     }
 
@@ -60,12 +60,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(
-        grid: &Grid,
-        descriptor: &ModelDescriptor,
-        belief: Option<&Belief>,
-        storage_mib_per_s: f64,
-    ) -> Self {
+    pub fn new(grid: &Grid, descriptor: &ModelDescriptor, belief: Option<&Belief>, storage_mib_per_s: f64) -> Self {
         let (job, gpu) = (features::job(descriptor), features::gpu(&grid.gpu_kind));
         let belief = belief.map(Belief::columns);
         let batch = features::batch(descriptor);
@@ -87,12 +82,12 @@ impl Plan {
         plan
     }
 
-    pub(crate) fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
     /// The surface, given the answers to [`Plan::rows`].
-    pub(crate) fn surface(&self, grid: &Grid, answers: &[Output]) -> Surface {
+    pub fn surface(&self, grid: &Grid, answers: &[Output]) -> Surface {
         let read = |pick: fn(&Output) -> f32| {
             let speed = |point: &Option<(usize, f64)>| match point.and_then(|(at, size)| Some((answers.get(at)?, size)))
             {

@@ -1,5 +1,4 @@
 //! Queries through the real ONNX Runtime.
-#![allow(clippy::expect_used, clippy::panic, reason = "a test or benchmark may fail loudly")]
 
 mod common;
 

@@ -8,13 +8,13 @@ use libm::{log, pow};
 
 /// xoshiro256** with draws that stay the same for ever.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub(crate) struct Random {
     state: [u64; 4],
 }
 
 impl Random {
     /// A stream for `seed`; `purpose` keeps the draws of different rules apart.
-    pub fn new(seed: u64, purpose: &str) -> Self {
+    pub(crate) fn new(seed: u64, purpose: &str) -> Self {
         let salt = purpose
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
@@ -23,7 +23,7 @@ impl Random {
     }
 
     /// Uniform over all 64-bit values.
-    pub fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         let result = self.state[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let shifted = self.state[1] << 17;
         self.state[2] ^= self.state[0];
@@ -36,27 +36,27 @@ impl Random {
     }
 
     /// Uniform in [0, 1), 53 bits.
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Uniform in [low, high).
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
     /// Exponential with this mean.
-    pub fn exponential(&mut self, mean: f64) -> f64 {
+    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
         -log(1.0 - self.unit()) * mean
     }
 
     /// 10 to the power of a uniform draw from [low, high).
-    pub fn power_of_ten(&mut self, low: f64, high: f64) -> f64 {
+    pub(crate) fn power_of_ten(&mut self, low: f64, high: f64) -> f64 {
         pow(10.0, self.between(low, high))
     }
 
     /// Index drawn with these weights; the last one if they are all zero.
-    pub fn weighted(&mut self, weights: &[u32]) -> usize {
+    pub(crate) fn weighted(&mut self, weights: &[u32]) -> usize {
         let total: f64 = weights.iter().map(|weight| f64::from(*weight)).sum();
         let mut left = self.unit() * total;
         for (index, weight) in weights.iter().enumerate() {

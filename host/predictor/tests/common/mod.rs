@@ -7,22 +7,22 @@ use coretuner_core::model::KindId;
 use coretuner_core::port::CurveQuery;
 use coretuner_predictor::{ModelError, ModelSource, OnnxPredictor, OnnxRuntime, Options, Provider};
 
-pub(crate) fn runtime() -> OnnxRuntime {
+pub fn runtime() -> OnnxRuntime {
     match OnnxRuntime::load(None) {
         Ok(runtime) => runtime,
         Err(e) => panic!("{e}"),
     }
 }
 
-pub(crate) fn open(source: &ModelSource, catalog: &Arc<KindCatalog>) -> Result<OnnxPredictor, ModelError> {
+pub fn open(source: &ModelSource, catalog: &Arc<KindCatalog>) -> Result<OnnxPredictor, ModelError> {
     OnnxPredictor::open(&runtime(), source, Provider::Cpu, Arc::clone(catalog), Options::default())
 }
 
-pub(crate) fn built_in(catalog: &Arc<KindCatalog>) -> OnnxPredictor {
+pub fn built_in(catalog: &Arc<KindCatalog>) -> OnnxPredictor {
     open(&ModelSource::Embedded, catalog).expect("the built-in model passes its checks")
 }
 
-pub(crate) fn resnet18() -> ModelDescriptor {
+pub fn resnet18() -> ModelDescriptor {
     ModelDescriptor {
         name: "resnet18".to_owned(),
         input: InputKind::Image,
@@ -36,7 +36,7 @@ pub(crate) fn resnet18() -> ModelDescriptor {
 }
 
 /// One GPU of a V100 node at 1, 2, 3, 6, 12 and 24 cores.
-pub(crate) fn query(kinds: Vec<Option<KindId>>) -> CurveQuery {
+pub fn query(kinds: Vec<Option<KindId>>) -> CurveQuery {
     CurveQuery {
         model: String::new(),
         kinds,

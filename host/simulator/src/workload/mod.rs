@@ -12,5 +12,7 @@ pub use assign::Mix;
 pub use cluster::synergy_server;
 pub use complete::{FillOptions, complete};
 pub use draft::{Draft, DraftJob, Extent, Work};
+#[cfg(test)]
+pub(crate) use feasible::mark_never_schedulable;
 pub use generate::{Gangs, GenerateOptions, generate, jobs_per_hour_for};
 pub use types::{TraceJob, Workload};
