@@ -19,10 +19,15 @@ pub fn target() -> PathBuf {
 
 /// The `coretuner` program of the same profile as the running test.
 pub fn coretuner() -> PathBuf {
-    let program =
-        std::env::current_exe().unwrap_or_else(|error| panic!("the test does not know its own path: {error}"));
-    let folder = program.ancestors().nth(2).map(Path::to_path_buf).unwrap_or_default();
-    existing(folder.join("coretuner"), "cargo build --package coretuner-cli")
+    program("coretuner", "cargo build --package coretuner-cli")
+}
+
+/// A program of the same profile as the running test; `command` builds it.
+pub fn program(name: &str, command: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap_or_else(|error| panic!("the test does not know its own path: {error}"));
+    // <target>/<profile>/deps/<test>
+    let folder = test.ancestors().nth(2).map(Path::to_path_buf).unwrap_or_default();
+    existing(folder.join(name), command)
 }
 
 /// The component named so: a policy (`fifo`) or a misbehaving guest of the tests.

@@ -28,6 +28,15 @@ pub(crate) fn capture(command: &mut Command) -> Result<String, Error> {
     Err(Error::Failed { command: shown(command), status: output.status.to_string(), output: tail(&output) })
 }
 
+/// Like [`capture`], but what the command says on its standard error goes to the terminal as it comes.
+pub(crate) fn capture_output(command: &mut Command) -> Result<String, Error> {
+    let output = collect(command.stderr(Stdio::inherit()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(Error::Failed { command: shown(command), status: output.status.to_string(), output: String::new() })
+}
+
 fn collect(command: &mut Command) -> Result<Output, Error> {
     command.stdin(Stdio::null()).output().map_err(|source| Error::Start { command: shown(command), source })
 }

@@ -1,0 +1,67 @@
+//! The command: list, or measure and print.
+
+use super::registry::{FIGURES, Figure, find};
+use super::result::{Value, json, table};
+use super::{machine, page};
+use crate::error::Error;
+use crate::setup::guests;
+use crate::step::{Done, Steps};
+use crate::{cargo, files, process};
+use std::process::Command;
+
+/// Optimised as programs are released, native policies as much as components.
+const PROFILE: &str = "figures";
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The figure to measure; without a name: list them.
+    name: Option<String>,
+    /// Renew its section of docs/figures.md.
+    #[arg(long, requires = "name")]
+    write: bool,
+}
+
+impl Arguments {
+    pub(crate) fn run(self) -> Result<(), Error> {
+        let Some(name) = &self.name else {
+            FIGURES.iter().for_each(|figure| println!("{:<16} {}", figure.name, figure.about));
+            return Ok(());
+        };
+        let figure = find(name).ok_or_else(|| unknown(name))?;
+        let values = measure(figure)?;
+        let (machine, commit) = (machine::machine(), machine::commit());
+        println!("{}", table(&values));
+        if self.write {
+            println!("written: {}", page::write(figure, &values, &machine, &commit)?.display());
+        }
+        println!("{}", json(figure.name, &values, &machine, &commit));
+        Ok(())
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::Step {
+        what: format!("no figure is named {name:?}"),
+        tried: vec!["the registry of figures".to_owned()],
+        advice: "run `cargo xtask figures` for the list".to_owned(),
+    }
+}
+
+fn measure(figure: &Figure) -> Result<Vec<Value>, Error> {
+    let mut steps = Steps::new();
+    guests::build(&mut steps, &[])?;
+    steps.run("build the measuring program", || {
+        let mut command = cargo::cargo();
+        command.args(["build", "--profile", PROFILE, "--package", "coretuner-bench", "--manifest-path"]);
+        process::run(command.arg(files::root().join("Cargo.toml"))).map(|()| Done::Worked)
+    })?;
+    let mut values = Vec::new();
+    steps.run(&format!("measure {}", figure.name), || {
+        let mut command = Command::new(files::target().join(PROFILE).join("coretuner-bench"));
+        let text = process::capture_output(command.arg(figure.name).arg(guests::folder()))?;
+        values = serde_json::from_str(&text)
+            .map_err(|error| Error::Output { command: process::shown(&command), detail: error.to_string() })?;
+        Ok(Done::Worked)
+    })?;
+    Ok(values)
+}
