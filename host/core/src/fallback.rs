@@ -181,8 +181,10 @@ mod tests {
     use crate::model::{Eligibility, JobSpec};
     use crate::tests::build::{apply, cluster, group, job, queue, submit};
 
-    /// Starts of the plan after it was judged: (job, [(node, workers, cpu_milli)]).
-    type Starts = Vec<(u32, Vec<(u32, u32, u32)>)>;
+    /// (node, workers, cpu_milli).
+    type Held = (u32, u32, u32);
+    /// Starts of the plan after it was judged.
+    type Starts = Vec<(u32, Vec<Held>)>;
 
     fn starts(state: &mut State) -> Starts {
         let judgement = state.judge(0, &plan(state));
@@ -195,7 +197,7 @@ mod tests {
         judgement.commands.iter().map(|command| (command.job().0, rows(command.job()))).collect()
     }
 
-    fn check(nodes: u32, jobs: &[Vec<GroupSpec>], expected: &[(u32, &[(u32, u32, u32)])]) {
+    fn check(nodes: u32, jobs: &[Vec<GroupSpec>], expected: &[(u32, &[Held])]) {
         let mut state = cluster(nodes);
         for (id, groups) in jobs.iter().enumerate() {
             submit(&mut state, id as u32, job(groups.clone()));
