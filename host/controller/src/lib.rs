@@ -7,8 +7,6 @@ mod error;
 mod report;
 mod run;
 mod slot;
-#[cfg(test)]
-mod tests;
 mod trigger;
 mod wake;
 

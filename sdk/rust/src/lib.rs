@@ -21,14 +21,15 @@ pub mod wasm;
 
 pub use changes::{Changes, Observation, Verdict};
 pub use cluster::{
-    Allocation, Class, Cluster, Eligible, Free, Group, Job, Node, NodeState, Phase, Progress, Queue, Share,
+    Allocation, Class, Cluster, Eligible, Free, Group, Job, Node, NodeState, Phase, Progress, Queue, ResizeRights,
+    Share,
 };
 pub use coretuner_contract as contract;
 pub use coretuner_contract::cluster::{Refusal, Trigger};
 pub use host::{Host, HostHandle, Level, NoHost};
 pub use id::{ClassId, GpuKind, JobId, KindId, NodeId, QueueId};
 pub use instance::{Description, Instance, InstanceError};
-pub use plan::{Noted, Placement, PlanBuilder, PlanError, Resize};
+pub use plan::{Change, Noted, Placement, PlanBuilder, PlanError, Resize, Step, Why};
 pub use policy::{Cycle, Policy, Reason, SavedState};
 pub use predict::{Grid, PredictError, Speed, Speeds};
 pub use {schemars, serde, serde_json};

@@ -4,8 +4,6 @@ mod bundle;
 mod placement;
 mod prepare;
 mod shape;
-#[cfg(test)]
-mod tests;
 mod verdict;
 
 pub use shape::{PlanDefect, check_shape};

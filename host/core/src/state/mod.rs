@@ -11,8 +11,6 @@ mod job;
 mod node;
 mod queue;
 mod store;
-#[cfg(test)]
-mod tests;
 
 pub use error::StateError;
 pub use job::{JobView, Latest, Owner};

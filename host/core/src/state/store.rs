@@ -74,7 +74,6 @@ impl State {
         self.revision
     }
 
-    /// The node, unless it was never described or was removed.
     pub fn node(&self, id: NodeId) -> Option<&NodeView> {
         self.nodes.get(&id)
     }
@@ -84,7 +83,6 @@ impl State {
         self.nodes.values()
     }
 
-    /// The job, unless it was never submitted or has left.
     pub fn job(&self, id: JobId) -> Option<&JobView> {
         self.jobs.get(&id)
     }
@@ -104,7 +102,6 @@ impl State {
         self.waiting.iter().map(|(_, job)| *job)
     }
 
-    /// The queue with its use.
     pub fn queue(&self, id: QueueId) -> Option<&QueueView> {
         self.queues.get(id)
     }

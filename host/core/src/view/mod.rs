@@ -3,7 +3,5 @@
 mod cursor;
 mod strings;
 mod tables;
-#[cfg(test)]
-mod tests;
 
 pub use cursor::{CHECKSUM_EVERY, Cursor};

@@ -17,10 +17,10 @@ use crate::space::{Lack, Space};
 pub struct PlanBuilder<'a> {
     cluster: &'a Cluster,
     pub(crate) space: &'a mut Space,
-    plan: Plan,
-    acted: BTreeSet<JobId>,
-    bundle: u32,
-    in_bundle: bool,
+    pub(super) plan: Plan,
+    pub(super) acted: BTreeSet<JobId>,
+    pub(super) bundle: u32,
+    pub(super) in_bundle: bool,
 }
 
 /// An action that was just noted, to say more about it.
@@ -186,7 +186,7 @@ impl<'a> PlanBuilder<'a> {
         }
     }
 
-    fn actionable(&self, id: JobId, phase: Phase) -> Result<&'a Job, PlanError> {
+    pub(super) fn actionable(&self, id: JobId, phase: Phase) -> Result<&'a Job, PlanError> {
         let job = self.cluster.job(id).ok_or(PlanError::UnknownJob(id))?;
         if !job.mine {
             return Err(PlanError::NotMine(id));

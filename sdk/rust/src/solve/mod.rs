@@ -5,11 +5,13 @@
 //!
 //! 1. [`options`]: a job's predicted speeds over CPU × memory → a base and the few allocations worth having above it;
 //! 2. [`price`]: what every job would hold if the cluster were one big node, and the price of resources there;
-//! 3. [`divide`]: the best division of one node among the jobs on it, exactly; [`values`] remembers them.
+//! 3. [`divide`]: the best division of one node among the jobs on it, exactly; [`values`] remembers them;
+//! 4. [`swap`]: which two jobs of two nodes to exchange so that both nodes divide better.
 
 pub mod divide;
 pub mod options;
 pub mod price;
+pub mod swap;
 pub mod values;
 
 #[cfg(any(test, feature = "fixtures"))]
@@ -18,4 +20,5 @@ pub mod synergy;
 pub use divide::{Axis, Division, Lattice, divide};
 pub use options::{Amount, Floor, Options, Point, Surface, options};
 pub use price::{Crowd, Targets, targets};
+pub use swap::{Exchange, Exchanges, Side, Tenant};
 pub use values::{Book, NodeValues};

@@ -78,9 +78,15 @@ impl Options {
         self.points.get(index).unwrap_or(&self.points[0])
     }
 
-    /// Highest value.
-    pub fn peak(&self) -> f64 {
-        self.points.iter().map(|point| point.value).fold(self.points[0].value, f64::max)
+    /// The cheapest point of the highest value.
+    pub fn peak(&self) -> &Point {
+        let mut best = &self.points[0];
+        for point in &self.points {
+            if point.value > best.value + VALUE_EPSILON {
+                best = point;
+            }
+        }
+        best
     }
 }
 

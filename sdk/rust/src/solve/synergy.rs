@@ -3,6 +3,7 @@
 //! Source: the simulator tables of Synergy (OSDI '22), repository `msr-fiddle/synergy`, folder `simulator/models`, one
 //! GPU; MIT licence, copyright (c) 2015 - present Microsoft Corporation. Numbers only, in a form of our own: speed per
 //! GPU relative to that at 3 cores and 62.5 GB, on a server of 8 GPUs, 24 cores and 500 GB.
+#![allow(clippy::panic, clippy::expect_used, reason = "only tests use it, and they may fail")]
 
 use super::options::{Amount, Floor, Options, Surface, options};
 

@@ -1,0 +1,129 @@
+//! What an operator can set.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which job goes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// First come, first served. Never preempts.
+    Fifo,
+    /// Least attained service (GPU-seconds) first.
+    Las,
+    /// Shortest remaining time first.
+    Srtf,
+    /// Smallest remaining time × GPUs first.
+    #[default]
+    Srsf,
+}
+
+impl Order {
+    /// Whether a job that goes first may take the place of a running one.
+    pub(crate) fn preempts(self) -> bool {
+        self != Self::Fifo
+    }
+}
+
+/// Configuration of the CoreTuner policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Which job goes first.
+    pub order: Order,
+    /// Seconds between the moments at which a running job may be preempted for one that goes first. Starts and
+    /// resizes do not wait for them.
+    pub tick_s: f64,
+    /// Whether every job keeps at least the predicted speed of its proportional share of a node.
+    pub floor: bool,
+    /// Step in which CPU is handed out, thousandths of a core. Coarser where a node has more than `cpu_units_max` steps.
+    pub cpu_quantum_milli: u32,
+    /// Most CPU steps of a node: bounds the cost of dividing it.
+    pub cpu_units_max: u32,
+    /// Steps into which a node's memory is divided.
+    pub memory_units: u32,
+    /// Amounts of memory considered for a job, in proportional shares. 1 is always considered.
+    pub memory_levels: Vec<f64>,
+    /// Most exchanges or moves of running jobs per plan for a better division; 0 = running jobs stay.
+    pub swaps_max: u32,
+    /// Seconds of work that a moved job loses: a move must gain more within an hour, or within half the time that the
+    /// job still has, if that is less.
+    pub restart_cost_s: f64,
+    /// Whether smaller jobs are moved together to make room for a gang that fits no node.
+    pub room: bool,
+    /// Seconds for which an action that the host refused is not tried again.
+    pub retry_s: f64,
+    /// Most reasons for waiting told per cycle.
+    pub holds_max: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            order: Order::default(),
+            tick_s: 300.0,
+            floor: true,
+            cpu_quantum_milli: 1000,
+            cpu_units_max: 64,
+            memory_units: 24,
+            memory_levels: vec![1.0 / 3.0, 1.0, 2.0, 3.0, 4.0],
+            swaps_max: 4,
+            restart_cost_s: 30.0,
+            room: true,
+            retry_s: 60.0,
+            holds_max: 64,
+        }
+    }
+}
+
+impl Config {
+    /// What is wrong with it, for a person.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let positive = |name: &str, value: f64| {
+            let fine = value.is_finite() && value > 0.0;
+            if fine { Ok(()) } else { Err(format!("`{name}` is {value}, but must be a number above 0")) }
+        };
+        positive("tick_s", self.tick_s)?;
+        positive("retry_s", self.retry_s)?;
+        positive("cpu_quantum_milli", f64::from(self.cpu_quantum_milli))?;
+        positive("cpu_units_max", f64::from(self.cpu_units_max))?;
+        positive("memory_units", f64::from(self.memory_units))?;
+        if self.cpu_units_max > 512 || self.memory_units > 512 {
+            return Err("`cpu_units_max` and `memory_units` may be at most 512".to_owned());
+        }
+        if !self.restart_cost_s.is_finite() || self.restart_cost_s < 0.0 {
+            return Err(format!("`restart_cost_s` is {}, but must not be below 0", self.restart_cost_s));
+        }
+        self.memory_levels.iter().try_for_each(|&level| positive("memory_levels", level))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_valid_and_survives_json() {
+        let config = Config::default();
+        assert_eq!(config.check(), Ok(()));
+        let json = serde_json::to_string(&config).unwrap();
+        assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
+        assert_eq!(serde_json::from_str::<Config>("{}").unwrap(), config);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_the_name_of_the_setting() {
+        let check = |json: &str, part: &str| {
+            let refusal = serde_json::from_str::<Config>(json).map_err(|error| error.to_string());
+            let error = refusal.and_then(|config| config.check()).unwrap_err();
+            assert!(error.contains(part), "{json}: {error}");
+        };
+        check(r#"{"tick_s": 0}"#, "tick_s");
+        check(r#"{"cpu_quantum_milli": 0}"#, "cpu_quantum_milli");
+        check(r#"{"memory_levels": [1, -2]}"#, "memory_levels");
+        check(r#"{"restart_cost_s": -1}"#, "restart_cost_s");
+        check(r#"{"memory_units": 9999}"#, "512");
+        check(r#"{"order": "random"}"#, "random");
+        check(r#"{"tick": 1}"#, "tick");
+    }
+}

@@ -1,0 +1,71 @@
+//! What every step of a plan reads.
+
+use coretuner_sdk::solve::{Amount, Options};
+use coretuner_sdk::{Cluster, Job, JobId, NodeId};
+
+use crate::axes::units;
+use crate::classes::{ClassNo, Classes, Key, Pin, Sources};
+use crate::config::Config;
+use crate::fleet::{Fleet, Resident};
+use crate::oracle::Oracle;
+use crate::profile::{Profile, ProfileId, Profiles};
+use crate::shape::{ShapeId, Shapes};
+
+pub(crate) struct Desk<'a, 'h> {
+    pub(crate) config: &'a Config,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) shapes: &'a Shapes,
+    pub(crate) profiles: &'a Profiles,
+    pub(crate) classes: &'a mut Classes,
+    pub(crate) oracle: Oracle<'a, 'h>,
+}
+
+impl Desk<'_, '_> {
+    pub(crate) fn profile(&self, profile: ProfileId) -> &Profile {
+        self.profiles.get(profile)
+    }
+
+    /// Class of a job's gang on nodes of `shape`.
+    pub(crate) fn class(&mut self, job: JobId, profile: ProfileId, shape: ShapeId, pin: Pin) -> ClassNo {
+        let sources = Sources { config: self.config, shapes: self.shapes, profiles: self.profiles };
+        self.oracle.speaker = Some(job);
+        self.classes.class(sources, Key { profile, shape, pin }, &mut self.oracle)
+    }
+
+    pub(crate) fn options(&self, class: ClassNo) -> &Options {
+        self.classes.book.get(class)
+    }
+
+    /// A gang of `class` as it would be on a node of `shape`.
+    pub(crate) fn resident(
+        &self,
+        job: JobId,
+        class: ClassNo,
+        shape: ShapeId,
+        gpus: u32,
+        held: Option<Amount>,
+    ) -> Resident {
+        let options = self.options(class);
+        let base_units = units(&self.shapes.get(shape).lattice, options.base().amount());
+        Resident { job, class, gpus, base_units, peak: options.peak().amount(), held }
+    }
+
+    /// Whether a job may use a node.
+    pub(crate) fn allows(&self, profile: ProfileId, node: NodeId) -> bool {
+        self.cluster.is_eligible(self.profiles.get(profile).class, node)
+    }
+
+    /// Iterations per second at the peak of a job's options where most GPUs are; none where unknown.
+    pub(crate) fn peak_speed(&mut self, fleet: &Fleet, job: JobId, profile: ProfileId) -> Option<f64> {
+        let class = self.class(job, profile, fleet.commonest_shape()?, Pin::FREE);
+        self.classes.speed(class, self.options(class).peak().value)
+    }
+}
+
+/// The one node of a job that is whole on a node.
+pub(crate) fn only_node(job: &Job) -> Option<NodeId> {
+    match &job.allocations[..] {
+        [row] => Some(row.node),
+        _ => None,
+    }
+}

@@ -1,0 +1,153 @@
+//! Jobs that are placed as requested: CPU-only jobs, parts of a GPU, jobs of several groups.
+
+use std::cmp::Reverse;
+
+use coretuner_sdk::solve::Amount;
+use coretuner_sdk::{Allocation, JobId, NodeId};
+
+use crate::desk::Desk;
+use crate::draft::Draft;
+use crate::fleet::Berth;
+use crate::profile::{Crew, ProfileId};
+
+/// Places all workers of a job: on one node if one has room, else worker by worker. Nothing changes when it fails.
+pub(crate) fn place_fixed(
+    desk: &Desk<'_, '_>,
+    draft: &mut Draft<'_>,
+    job: JobId,
+    profile: ProfileId,
+    crews: &[Crew],
+) -> bool {
+    let before = (draft.changes.clone(), draft.gpus_free);
+    let rows = on_one_node(desk, draft, profile, crews).or_else(|| spread(desk, draft, profile, crews));
+    (draft.changes, draft.gpus_free) = before;
+    match rows {
+        Some(rows) if !rows.is_empty() => {
+            draft.set_apart(job, rows);
+            true
+        }
+        _ => false,
+    }
+}
+
+fn on_one_node(
+    desk: &Desk<'_, '_>,
+    draft: &mut Draft<'_>,
+    profile: ProfileId,
+    crews: &[Crew],
+) -> Option<Vec<Allocation>> {
+    let node = best_node(desk, draft, profile, &|berth| fits_all(desk, berth, crews), crews)?;
+    Some(crews.iter().map(|crew| row(crew, node, crew.workers)).collect())
+}
+
+fn fits_all(desk: &Desk<'_, '_>, berth: &Berth, crews: &[Crew]) -> bool {
+    let mut trial = berth.clone();
+    crews.iter().all(|crew| {
+        let fits = fits(desk, &trial, crew, crew.workers);
+        trial.reserve(amount(crew, crew.workers));
+        take(&mut trial, crew, crew.workers);
+        fits
+    })
+}
+
+fn spread(desk: &Desk<'_, '_>, draft: &mut Draft<'_>, profile: ProfileId, crews: &[Crew]) -> Option<Vec<Allocation>> {
+    let mut rows: Vec<Allocation> = Vec::new();
+    for crew in crews {
+        for _ in 0..crew.workers {
+            let one = std::slice::from_ref(crew);
+            let node = best_node(desk, draft, profile, &|berth| fits(desk, berth, crew, 1), one)?;
+            draft.edit(node, |berth| {
+                berth.reserve(amount(crew, 1));
+                take(berth, crew, 1);
+            });
+            match rows.iter_mut().find(|row| (row.group, row.node) == (crew.group, node)) {
+                Some(held) => *held = row(crew, node, held.workers + 1),
+                None => rows.push(row(crew, node, 1)),
+            }
+        }
+    }
+    Some(rows)
+}
+
+/// Without GPUs: nodes without GPUs first, then where most CPU is left. With GPUs: the fewest free ones.
+fn best_node(
+    desk: &Desk<'_, '_>,
+    draft: &Draft<'_>,
+    profile: ProfileId,
+    fits: &dyn Fn(&Berth) -> bool,
+    crews: &[Crew],
+) -> Option<NodeId> {
+    let gpus = crews.iter().any(|crew| crew.gpu_milli > 0);
+    let usable = |berth: &&Berth| {
+        let right = berth.open && (!gpus || berth.shape.is_some());
+        right && desk.allows(profile, berth.id) && fits(berth)
+    };
+    let rank = |berth: &&Berth| {
+        let free = if gpus { berth.gpus_free } else { 0 };
+        (berth.shape.is_some(), free, Reverse(spare(desk, berth).cpu), berth.id)
+    };
+    let current = draft.fleet.iter().filter_map(|berth| draft.get(berth.id));
+    current.filter(usable).min_by_key(rank).map(|berth| berth.id)
+}
+
+/// What is left beside the bases of the gangs on a node; rounded, to compare nodes.
+fn spare(desk: &Desk<'_, '_>, berth: &Berth) -> Amount {
+    let Some(shape) = berth.shape else { return berth.capacity };
+    let lattice = desk.shapes.get(shape).lattice;
+    let (cpu, memory) = berth.base_units();
+    Amount {
+        cpu: berth.capacity.cpu.saturating_sub(lattice.cpu.amount(cpu)),
+        memory: berth.capacity.memory.saturating_sub(lattice.memory.amount(memory)),
+    }
+}
+
+/// Whether the bases of all gangs of a node still fit when `need` is taken.
+fn leaves_bases(desk: &Desk<'_, '_>, berth: &Berth, need: Amount) -> bool {
+    let left = berth.capacity.cpu.checked_sub(need.cpu).zip(berth.capacity.memory.checked_sub(need.memory));
+    let Some((cpu, memory)) = left else { return false };
+    let Some(shape) = berth.shape else { return true };
+    let lattice = desk.shapes.get(shape).lattice;
+    let base = berth.base_units();
+    lattice.cpu.units_within(cpu) >= base.0 && lattice.memory.units_within(memory) >= base.1
+}
+
+fn fits(desk: &Desk<'_, '_>, berth: &Berth, crew: &Crew, workers: u32) -> bool {
+    let gpus = if crew.gpu_milli >= 1000 {
+        berth.gpus_free >= workers.saturating_mul(crew.gpu_milli / 1000)
+    } else {
+        crew.gpu_milli == 0 || shares(berth, crew.gpu_milli) >= workers
+    };
+    gpus && leaves_bases(desk, berth, amount(crew, workers))
+}
+
+/// How many parts of that size are free. One row of a plan shares one device, so a node holds one worker more only
+/// where a device does.
+fn shares(berth: &Berth, gpu_milli: u32) -> u32 {
+    let most = berth.shares_free.iter().map(|free| free / gpu_milli).max().unwrap_or(0);
+    if berth.gpus_free > 0 { most.max(1000 / gpu_milli) } else { most }
+}
+
+fn take(berth: &mut Berth, crew: &Crew, workers: u32) {
+    if crew.gpu_milli >= 1000 {
+        berth.gpus_free = berth.gpus_free.saturating_sub(workers * (crew.gpu_milli / 1000));
+    } else if crew.gpu_milli > 0 {
+        berth.take_share(crew.gpu_milli * workers);
+    }
+}
+
+fn amount(crew: &Crew, workers: u32) -> Amount {
+    Amount { cpu: crew.cpu_milli.saturating_mul(workers), memory: crew.memory_mib.saturating_mul(workers) }
+}
+
+fn row(crew: &Crew, node: NodeId, workers: u32) -> Allocation {
+    let all = amount(crew, workers);
+    Allocation {
+        group: crew.group,
+        node,
+        workers,
+        cpu_milli: all.cpu,
+        memory_mib: all.memory,
+        gpu_milli: crew.gpu_milli.saturating_mul(workers),
+        device_mask: 0,
+    }
+}

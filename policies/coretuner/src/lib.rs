@@ -1,0 +1,30 @@
+//! The CoreTuner policy, a reconstruction: see the README.
+#![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
+
+mod admit;
+mod axes;
+mod classes;
+mod config;
+mod desk;
+mod draft;
+mod emit;
+mod fixed;
+mod fleet;
+mod follow;
+mod oracle;
+mod place;
+mod policy;
+mod profile;
+mod reasons;
+mod room;
+mod roster;
+mod shape;
+mod share_out;
+mod swaps;
+mod targets;
+mod tick;
+
+pub use config::{Config, Order};
+pub use policy::CoreTuner;
+
+coretuner_sdk::export!(CoreTuner);

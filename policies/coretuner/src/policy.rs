@@ -1,0 +1,111 @@
+//! The policy: follows the view, plans, and says why.
+
+use std::collections::BTreeSet;
+
+use coretuner_sdk::solve::Exchanges;
+use coretuner_sdk::{Cycle, JobId, NodeId, Policy, Reason};
+
+use crate::admit::Admission;
+use crate::config::Config;
+use crate::desk::Desk;
+use crate::draft::Draft;
+use crate::emit::emit;
+use crate::follow::Book;
+use crate::oracle::Oracle;
+use crate::reasons::REASONS;
+use crate::room::drain;
+use crate::share_out::share_out;
+use crate::swaps::swap;
+use crate::targets::Market;
+use crate::tick::tick;
+
+const SECOND_NS: f64 = 1e9;
+
+/// Joint CPU, memory and placement by predicted gain.
+pub struct CoreTuner {
+    config: Config,
+    book: Book,
+    market: Market,
+    exchanges: Exchanges,
+    next_tick_ns: u64,
+}
+
+impl Policy for CoreTuner {
+    type Config = Config;
+
+    const NAME: &'static str = "coretuner";
+    const SUMMARY: &'static str = "divides every node's CPU and memory by predicted gain, exactly; balanced, sticky \
+                                   placement; nobody below the speed of its proportional share";
+    const REASONS: &'static [Reason] = REASONS;
+
+    fn new(config: Config) -> Result<Self, String> {
+        config.check()?;
+        Ok(Self {
+            config,
+            book: Book::default(),
+            market: Market::default(),
+            exchanges: Exchanges::default(),
+            next_tick_ns: 0,
+        })
+    }
+
+    fn decide(&mut self, cycle: &mut Cycle<'_>) {
+        let news = self.book.follow(&self.config, cycle);
+        if news.classes_void {
+            self.market.clear();
+            self.exchanges.clear();
+        }
+        let due = self.tick_due(cycle.now_ns());
+        if due || news.places || !news.stale.is_empty() {
+            self.plan(cycle, due, &news.stale, news.places);
+        }
+        self.book.tell_waits(&self.config, cycle);
+        self.ask_to_wake(cycle);
+    }
+}
+
+impl CoreTuner {
+    fn plan(&mut self, cycle: &mut Cycle<'_>, due: bool, stale: &BTreeSet<NodeId>, places: bool) {
+        let Self { config, book, market, exchanges, .. } = self;
+        let Book { shapes, profiles, classes, fleet, roster, jobs, .. } = &mut *book;
+        let oracle = Oracle { host: &mut cycle.host, speaker: None, failures: 0 };
+        let cluster = cycle.cluster;
+        let mut desk = Desk { config, cluster, shapes, profiles, classes, oracle };
+        let mut draft = Draft::new(fleet);
+        let profile_of = |job: JobId| jobs.get(&job).copied();
+        let mut admission = Admission::new(roster, &profile_of);
+        drain(&mut desk, &mut draft, market, &profile_of);
+        if due {
+            let runners = crate::follow::runners(&mut desk, fleet, jobs);
+            tick(&mut desk, &mut draft, market, &mut admission, runners);
+        }
+        if due || places {
+            admission.run(&mut desk, &mut draft, market);
+        }
+        swap(&mut desk, &mut draft, exchanges, stale, &profile_of);
+        let grants = share_out(&mut desk, &draft, stale);
+        let refused = emit(&desk, &draft, &grants, market.price(), &mut cycle.plan);
+        let failed = admission.failed;
+        book.planned(config, cycle, failed, &refused);
+    }
+
+    /// Whether running jobs may be preempted now.
+    fn tick_due(&mut self, now_ns: u64) -> bool {
+        if !self.config.order.preempts() || now_ns < self.next_tick_ns {
+            return false;
+        }
+        let tick_ns = (self.config.tick_s * SECOND_NS) as u64;
+        self.next_tick_ns = (now_ns / tick_ns.max(1) + 1).saturating_mul(tick_ns);
+        true
+    }
+
+    /// A tick matters only while jobs wait.
+    fn ask_to_wake(&self, cycle: &mut Cycle<'_>) {
+        if self.config.order.preempts() && !self.book.roster.is_empty() {
+            cycle.plan.wake_at(self.next_tick_ns);
+        }
+        if let Some(at_ns) = self.book.next_retry_ns() {
+            cycle.plan.wake_at(at_ns);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Why things happen, for people: codes with the numbers behind them.
+
+use coretuner_sdk::{JobId, NodeId, Reason, Why};
+
+/// All codes.
+pub(crate) const REASONS: &[Reason] = &[
+    Reason {
+        code: "start",
+        text: "its turn: {0} cores, worth {1} GPUs at the proportional share; price of resources {2}",
+        arguments: &["cores", "value in GPUs at the share", "price: value per resources free above all bases"],
+    },
+    Reason {
+        code: "divide",
+        text: "its node divides better so: worth {1} instead of {0} GPUs at the share; price of resources {2}",
+        arguments: &["value before (0: unknown)", "value after", "price"],
+    },
+    Reason { code: "room", text: "moved to make room for a gang; worth {0}", arguments: &["value after"] },
+    Reason {
+        code: "swap",
+        text: "moved because both nodes divide better so, by {0}",
+        arguments: &["gain in GPUs at the share"],
+    },
+    Reason { code: "drain", text: "its node is being emptied", arguments: &[] },
+    Reason { code: "order", text: "a job that goes first takes its place", arguments: &[] },
+    Reason {
+        code: "wait-gpus",
+        text: "waits for {0} GPUs; {1} are free beside those that go first",
+        arguments: &["GPUs needed", "GPUs free"],
+    },
+    Reason {
+        code: "wait-beside",
+        text: "{0} GPUs are free, but not on one node with the CPU and memory of its base",
+        arguments: &["GPUs needed"],
+    },
+    Reason { code: "wait-turn", text: "waits for its turn", arguments: &[] },
+    Reason {
+        code: "wait-refused",
+        text: "the host refused the start; tried again in {0} s",
+        arguments: &["seconds until the next try"],
+    },
+];
+
+/// Why a job gets a place or loses it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Cause {
+    /// Its turn.
+    Start,
+    /// Makes room for a gang.
+    Room { gang: JobId },
+    /// Exchanged or moved because both nodes then divide better.
+    Swap { gain: f64, with: Option<JobId> },
+    /// Its node is being emptied.
+    Drain { node: NodeId },
+    /// Others go first.
+    Order,
+}
+
+impl Cause {
+    pub(crate) fn told(self) -> Why {
+        match self {
+            Self::Start => Why::new("start", &[]),
+            Self::Room { gang } => Why::new("room", &[]).about_job(gang),
+            Self::Swap { gain, with } => {
+                let why = Why::new("swap", &[gain]);
+                with.map_or(why.clone(), |with| why.about_job(with))
+            }
+            Self::Drain { node } => Why::new("drain", &[]).about_node(node),
+            Self::Order => Why::new("order", &[]),
+        }
+    }
+}
+
+/// What a placed job gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Because {
+    pub(crate) node: NodeId,
+    pub(crate) value: f64,
+    pub(crate) price: f64,
+}
+
+impl Because {
+    pub(crate) fn start(self, cpu_milli: u32) -> Why {
+        Why::new("start", &[f64::from(cpu_milli) / 1000.0, self.value, self.price]).about_node(self.node)
+    }
+
+    pub(crate) fn divided(self, before: Option<f64>) -> Why {
+        Why::new("divide", &[before.unwrap_or(0.0), self.value, self.price]).about_node(self.node)
+    }
+
+    pub(crate) fn moved(self, cause: Option<Cause>) -> Why {
+        match cause {
+            Some(Cause::Room { gang }) => Why::new("room", &[self.value]).about_job(gang),
+            Some(cause) => cause.told(),
+            None => self.divided(None),
+        }
+    }
+}
+
+/// Why a job waits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wait {
+    /// Its GPUs are not free beside those of jobs that go first.
+    Gpus { needed: u32, free: u64 },
+    /// GPUs are free, but the CPU or memory beside them is not enough for its base, or they are scattered.
+    Beside { gpus: u32 },
+    /// Others of its profile go first.
+    Turn,
+    /// The host refused it.
+    Refused { for_s: f64 },
+}
+
+impl Wait {
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::Gpus { .. } => "wait-gpus",
+            Self::Beside { .. } => "wait-beside",
+            Self::Turn => "wait-turn",
+            Self::Refused { .. } => "wait-refused",
+        }
+    }
+
+    pub(crate) fn arguments(self) -> Vec<f64> {
+        match self {
+            Self::Gpus { needed, free } => vec![f64::from(needed), free as f64],
+            Self::Beside { gpus } => vec![f64::from(gpus)],
+            Self::Turn => Vec::new(),
+            Self::Refused { for_s } => vec![for_s],
+        }
+    }
+}

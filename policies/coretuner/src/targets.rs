@@ -1,0 +1,51 @@
+//! What every job would hold if the cluster were one node: the measure of placement.
+
+use std::collections::BTreeMap;
+
+use coretuner_sdk::solve::{Book, Crowd, Targets, targets};
+
+use crate::classes::ClassNo;
+
+/// Targets of the last crowd, kept while it is the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Market {
+    crowd: BTreeMap<ClassNo, u32>,
+    capacity: (u64, u64),
+    targets: Targets,
+    means: BTreeMap<ClassNo, (f64, f64)>,
+}
+
+impl Market {
+    /// Finds targets for jobs by class on `capacity` of CPU and memory.
+    pub(crate) fn settle(&mut self, book: &Book, crowd: BTreeMap<ClassNo, u32>, capacity: (u64, u64)) {
+        if self.crowd == crowd && self.capacity == capacity {
+            return;
+        }
+        let crowds: Vec<_> =
+            crowd.iter().map(|(class, jobs)| Crowd { options: book.get(*class), jobs: *jobs }).collect();
+        self.targets = targets(&crowds, capacity.0, capacity.1);
+        let mean = |(at, crowd): (usize, &Crowd<'_>)| self.targets.mean(at, crowd.options);
+        let means: Vec<_> = crowds.iter().enumerate().map(mean).collect();
+        self.means = crowd.keys().copied().zip(means).collect();
+        (self.crowd, self.capacity) = (crowd, capacity);
+    }
+
+    /// CPU and memory that a job of the class should hold.
+    pub(crate) fn target(&self, book: &Book, class: ClassNo) -> (f64, f64) {
+        if let Some(mean) = self.means.get(&class) {
+            return *mean;
+        }
+        let point = self.targets.best_response(book.get(class));
+        (f64::from(point.cpu), f64::from(point.memory))
+    }
+
+    /// Value per normalised cost at which resources run out; 0 = they do not.
+    pub(crate) fn price(&self) -> f64 {
+        self.targets.price
+    }
+
+    /// Class numbers changed their meaning.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}

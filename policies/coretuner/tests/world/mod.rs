@@ -1,0 +1,257 @@
+//! A small cluster for tests of policies: the host's own state and judge around a policy compiled natively, with the
+//! published Synergy tables as predictor.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::collections::BTreeMap;
+
+use coretuner_core::event::{Command, Event, RemovalReason};
+use coretuner_core::judge::Judgement;
+use coretuner_core::model::{
+    ChangePoint, ClassId, Eligibility, GroupSpec, JobId, JobPhase, JobSpec, KindId, NodeId, NodeSpec, NodeState,
+    QueueId, QueueSpec, ResizeRights,
+};
+use coretuner_core::state::State;
+use coretuner_core::view::Cursor;
+use coretuner_sdk::contract::cluster::Trigger;
+use coretuner_sdk::contract::plan::Plan;
+use coretuner_sdk::predict::{CurveRequest, Curves};
+use coretuner_sdk::solve::synergy::{MODELS, model};
+use coretuner_sdk::{Host, HostHandle, Instance, Level, Policy, PredictError};
+
+pub const SECOND: u64 = 1_000_000_000;
+
+/// Answers curves from the tables: iterations/s of a job of one model on any grid.
+#[derive(Default)]
+pub struct Tables {
+    /// Model by job; jobs without one are unknown.
+    pub models: BTreeMap<u32, &'static str>,
+    /// Factor on all speeds of a model.
+    pub scale: BTreeMap<&'static str, f64>,
+    pub questions: u32,
+    pub fails: bool,
+    pub log: Vec<String>,
+}
+
+impl Tables {
+    /// Iterations per second of a whole job.
+    pub fn speed(&self, name: &str, gpus: u32, cpu_milli: u32, memory_mib: u32) -> f64 {
+        let per_gpu = |all: f64| all / f64::from(gpus);
+        let units = per_gpu(f64::from(memory_mib) + 8.0) * 24.0 / 512_000.0;
+        let relative = model(name).relative_speed(per_gpu(f64::from(cpu_milli) / 1000.0), units);
+        relative / model(name).iteration_s * self.scale.get(name).copied().unwrap_or(1.0)
+    }
+}
+
+impl Host for Tables {
+    fn curves(&mut self, request: &CurveRequest) -> Result<Curves, PredictError> {
+        self.questions += 1;
+        if self.fails {
+            return Err(PredictError::Late);
+        }
+        let mut mean = Vec::new();
+        for job in &request.jobs {
+            for gpus in &request.gpus {
+                for cpu in &request.cpu_milli {
+                    for memory in &request.memory_mib {
+                        let name = self.models.get(&job.0);
+                        mean.push(name.map_or(f32::NAN, |name| self.speed(name, *gpus, *cpu, *memory) as f32));
+                    }
+                }
+            }
+        }
+        let version = vec![1; request.jobs.len()];
+        Ok(Curves { low: mean.clone(), high: mean.clone(), mean, version })
+    }
+
+    fn log(&mut self, _level: Level, message: &str) {
+        self.log.push(message.to_owned());
+    }
+}
+
+/// State, policy and predictor.
+pub struct World<P> {
+    pub state: State,
+    pub host: Tables,
+    policy: Instance<P>,
+    cursor: Cursor,
+    verdicts: Vec<coretuner_core::judge::Verdict>,
+    next_job: u32,
+}
+
+pub const SERVER: (u32, u32, u32) = (8, 24_000, 512_000);
+
+impl<P: Policy> World<P> {
+    /// Published servers: 8 GPUs, 24 cores, 500 GB.
+    pub fn new(servers: u32, config: &str) -> Self {
+        Self::with_nodes(&vec![SERVER; servers as usize], config)
+    }
+
+    /// Nodes of (GPUs, `cpu_milli`, `memory_mib`).
+    pub fn with_nodes(nodes: &[(u32, u32, u32)], config: &str) -> Self {
+        let mut policy = Instance::new();
+        policy.configure(config).unwrap();
+        let mut state = State::new();
+        let queue = QueueSpec {
+            name: "default".to_owned(),
+            parent: None,
+            weight_milli: 1000,
+            guaranteed_gpu_milli: None,
+            maximum_gpu_milli: None,
+            guaranteed_cpu_milli: None,
+            maximum_cpu_milli: None,
+        };
+        state.apply(0, &Event::QueueSet { id: QueueId(0), spec: queue }).unwrap();
+        state.apply(0, &Event::ClassSet { id: ClassId(0), nodes: Eligibility::All }).unwrap();
+        for (id, (devices, cpu_milli, memory_mib)) in nodes.iter().enumerate() {
+            let spec = NodeSpec {
+                name: format!("node{id}"),
+                gpu_kind: if *devices > 0 { "V100".to_owned() } else { String::new() },
+                cpu_milli: *cpu_milli,
+                memory_mib: *memory_mib,
+                storage_mib_per_s: 500,
+                devices: *devices,
+                device_memory_mib: 16_384,
+                zone: None,
+                rack: None,
+                link_domain: None,
+            };
+            state.apply(0, &Event::NodeSet { id: NodeId(id as u32), spec }).unwrap();
+        }
+        let (host, cursor) = (Tables::default(), Cursor::new());
+        Self { state, host, policy, cursor, verdicts: Vec::new(), next_job: 0 }
+    }
+
+    pub fn event(&mut self, event: &Event) {
+        self.state.apply(self.state.now_ns(), event).unwrap();
+    }
+
+    /// A gang of one-GPU workers of a model of the tables, free to be tuned.
+    pub fn submit(&mut self, model: &'static str, gpus: u32) -> JobId {
+        self.submit_with(Some(model), gpus, |_| ())
+    }
+
+    pub fn submit_with(&mut self, model: Option<&'static str>, gpus: u32, change: impl FnOnce(&mut JobSpec)) -> JobId {
+        let id = JobId(self.next_job);
+        self.next_job += 1;
+        let group = GroupSpec {
+            role: "worker".to_owned(),
+            workers_min: gpus,
+            workers_max: gpus,
+            gpu_milli: 1000,
+            cpu_milli: 3000,
+            memory_mib: 64_000,
+            cpu_milli_min: 100,
+            cpu_milli_max: 24_000,
+            memory_mib_min: 1000,
+            memory_mib_max: 512_000,
+            resize_rights: ResizeRights::ALL,
+        };
+        let kind = model.and_then(|name| MODELS.iter().position(|model| model.name == name));
+        let mut spec = JobSpec {
+            name: format!("{} x{gpus}", model.unwrap_or("unknown")),
+            user: "user".to_owned(),
+            queue: QueueId(0),
+            eligibility: ClassId(0),
+            priority: 0,
+            tier: 0,
+            preemptible: true,
+            submit_ns: self.state.now_ns(),
+            groups: vec![group],
+            work_iterations: 1_000_000,
+            estimated_duration_ns: 0,
+            deadline_ns: 0,
+            kind: kind.map(|kind| KindId(kind as u32)),
+            labels: Vec::new(),
+        };
+        change(&mut spec);
+        if let Some(model) = model {
+            self.host.models.insert(id.0, model);
+        }
+        self.event(&Event::JobSubmitted { id, spec });
+        id
+    }
+
+    pub fn complete(&mut self, job: JobId) {
+        self.event(&Event::JobRemoved { id: job, reason: RemovalReason::Completed });
+    }
+
+    pub fn set_node(&mut self, node: u32, state: NodeState) {
+        self.event(&Event::NodeStateSet { id: NodeId(node), state });
+    }
+
+    /// One cycle `after_s` later; the running jobs then progress as the tables say. Every plan must be accepted whole.
+    pub fn cycle(&mut self, after_s: u64) -> (Plan, Judgement) {
+        let (plan, judgement) = self.cycle_unchecked(after_s, Trigger::ARRIVAL | Trigger::TIMER);
+        assert_eq!(judgement.verdicts, [], "refused of {plan:?}");
+        (plan, judgement)
+    }
+
+    pub fn cycle_unchecked(&mut self, after_s: u64, trigger: Trigger) -> (Plan, Judgement) {
+        self.state.advance(self.state.now_ns() + after_s * SECOND);
+        let delta = self.cursor.delta(&self.state, trigger, &self.verdicts);
+        let plan = self.policy.decide(&delta, HostHandle::new(&mut self.host)).unwrap();
+        let judgement = self.state.judge(self.state.now_ns(), &plan);
+        self.verdicts = judgement.verdicts.clone();
+        self.state.check_invariants().unwrap();
+        self.report_progress(&judgement.commands);
+        (plan, judgement)
+    }
+
+    fn report_progress(&mut self, commands: &[Command]) {
+        let now_ns = self.state.now_ns();
+        for job in commands.iter().map(Command::job) {
+            let Some(view) = self.state.job(job) else { continue };
+            let gpus = view.gpu_milli() as f64 / 1000.0;
+            let point = ChangePoint {
+                since_ns: now_ns,
+                iterations: view.iterations_at(now_ns),
+                iterations_per_s: self.speed(job),
+                service_gpu_s: view.service_gpu_s_at(now_ns),
+                service_gpu_s_per_s: gpus,
+            };
+            self.state.apply(now_ns, &Event::Progress { job, point }).unwrap();
+        }
+    }
+
+    /// Iterations per second of a running job by the tables; the slowest part counts.
+    pub fn speed(&self, job: JobId) -> f64 {
+        let Some(view) = self.state.job(job) else { return 0.0 };
+        let Some(name) = self.host.models.get(&job.0) else { return 1.0 };
+        let all: u32 = view.allocations.iter().map(|row| row.gpu_milli / 1000).sum();
+        let part = |gpus: u32, cpu, memory| self.host.speed(name, gpus, cpu, memory) * f64::from(all) / f64::from(gpus);
+        let parts = view.allocations.iter().filter(|row| row.gpu_milli >= 1000);
+        let speeds = parts.map(|row| part(row.gpu_milli / 1000, row.cpu_milli, row.memory_mib));
+        speeds.fold(f64::INFINITY, f64::min).min(1e9)
+    }
+
+    /// GPUs × speed relative to the proportional share, of all running jobs.
+    pub fn value(&self) -> f64 {
+        self.state.running().map(|job| self.relative(job)).sum()
+    }
+
+    /// GPUs × relative speed of one job.
+    pub fn relative(&self, job: JobId) -> f64 {
+        let Some(view) = self.state.job(job) else { return 0.0 };
+        let Some(name) = self.host.models.get(&job.0) else { return 0.0 };
+        self.speed(job) * model(name).iteration_s * view.gpu_milli() as f64 / 1000.0
+    }
+
+    /// Where a job runs, with cores and 24ths of memory (rounded up).
+    pub fn held(&self, job: JobId) -> Vec<(u32, u32, u32)> {
+        let rows = self.state.job(job).map_or(&[][..], |view| &view.allocations);
+        rows.iter().map(|row| (row.node.0, row.cpu_milli / 1000, (row.memory_mib * 24).div_ceil(512_000))).collect()
+    }
+
+    pub fn is_running(&self, job: JobId) -> bool {
+        self.state.job(job).is_some_and(|view| view.phase == JobPhase::Running)
+    }
+
+    /// Code of the reason last given for a job.
+    pub fn reason(&self, job: JobId) -> Option<String> {
+        self.state.job(job)?.reason.as_ref().map(|reason| reason.code.clone())
+    }
+
+    pub fn policy(&self) -> &P {
+        self.policy.policy().unwrap()
+    }
+}
