@@ -16,17 +16,19 @@ GOALS = {
     ("sensitive", 1): 14.0, ("all", 1): 10.0,
     ("sensitive", 2): 4.5, ("all", 2): 3.0,
     ("sensitive", 3): 3.5, ("all", 3): 2.6,
+    ("gpus and nodes", 1): 32.0, ("gpus and nodes", 2): 19.0, ("gpus and nodes", 3): 16.0,
 }
 BAND_GOAL = 80
 
 
 def print_table(report):
     print("error of throughput over the whole curve, %, of models left out of training (80 % band covers, %)")
-    print(f"{'group':<10} {'curves':>6}  " + "  ".join(f"{p} observed" for p in range(4)))
-    for group, _ in heldout.GROUPS:
-        cells = [r for r in report if r["group"] == group]
-        row = "  ".join(f"{r['error_percent']:5.1f} ({r['band_cover_percent']:>2})" for r in cells)
-        print(f"{group:<10} {cells[0]['curves']:>6}  {row}")
+    print(f"{'group':<14} {'curves':>6}  " + "  ".join(f"{p} observed" for p in range(4)))
+    for group in dict.fromkeys(r["group"] for r in report):
+        cells = {r["probes"]: r for r in report if r["group"] == group}
+        text = lambda r: f"{r['error_percent']:5.1f} ({r['band_cover_percent']:>2})" if r else f"{'':10}"
+        row = "  ".join(f"{text(cells.get(p)):10}" for p in range(4))
+        print(f"{group:<14} {next(iter(cells.values()))['curves']:>6}  {row}".rstrip())
 
 
 def print_other_axes():

@@ -51,6 +51,57 @@ def errors(constants, curve):
         yield probes, float(np.abs(np.exp(mean - goal) - 1).mean()), float(covered)
 
 
+# Cores per GPU of the machines behind the scaling tables (g4dn.12xlarge: 48 for 4 GPUs).
+SCALING_CORES = 12.0
+# (GPUs, nodes) of the first, second and third observation of a scaling table.
+SCALING_PROBES = ((1, 1), (2, 2), (2, 1))
+
+
+def scaling_errors(constants, job):
+    """(observations, error, covered share) over allocations of several GPUs that were not observed.
+
+    Every (GPUs, one or several nodes) counts once.
+    """
+    place = np.stack([np.full(len(job.gpus), SCALING_CORES), job.gpus, job.nodes, 0 * job.gpus], 1)
+    cells = list(zip(job.gpus.astype(int), job.nodes.astype(int)))
+    model = data.Model(job.application, "other", job.params_m or 0.0, None, None, 1)
+    speed = job.gpus / job.seconds
+    several = [(g, n > 1) for g, n in cells]
+    weight = np.array([1 / several.count(s) for s in several])
+    for count in range(1, len(SCALING_PROBES) + 1):
+        if any(p not in cells for p in SCALING_PROBES[:count]):
+            return
+        at = [cells.index(p) for p in SCALING_PROBES[:count]]
+        hidden = (job.gpus > 1) & ~np.isin(np.arange(len(cells)), at)
+        if not hidden.any():
+            return
+        belief = form.calibrate(*prior.of(constants, model), place[at], speed[at], model.batch)
+        mean, _, low, high = form.belief(*belief, place, model.batch)
+        miss, inside = np.abs(np.exp(mean) / speed - 1), (low <= np.log(speed)) & (np.log(speed) <= high)
+        total = weight[hidden].sum()
+        yield count, float((miss * weight)[hidden].sum() / total), float((inside * weight)[hidden].sum() / total)
+
+
+def scaling_report():
+    """Rows as in `report`, for applications left out of training: mean over the tables of each, then over all."""
+    jobs, cpu = data.scalings(), prior.learn_cpu(data.cpu_curves())
+    by_count = {}
+    for name in sorted({j.application for j in jobs}):
+        network = prior.learn_network([j for j in jobs if j.application != name])
+        found = [e for j in jobs if j.application == name for e in scaling_errors({**cpu, "network": network}, j)]
+        for count in sorted({c for c, *_ in found}):
+            by_count.setdefault(count, []).append(np.mean([e for c, *e in found if c == count], 0))
+    return [row("gpus and nodes", len(cells), count, cells) for count, cells in sorted(by_count.items())]
+
+
+def row(group, curves, probes, cells):
+    error, cover = np.mean(cells, 0)
+    return {
+        "group": group, "curves": curves, "probes": probes,
+        "error_percent": round(100 * float(error), 1), "band_cover_percent": round(100 * float(cover)),
+    }
+
+
 def report():
     """Rows {group, curves, probes, error_percent, band_cover_percent}: mean over the curves of each group."""
     curves, network = data.cpu_curves(), prior.learn_network(data.scalings())
@@ -63,12 +114,8 @@ def report():
     for group, member in GROUPS:
         for probes in range(len(PROBES) + 1):
             cells = [(e, cover) for curve, p, e, cover in found if p == probes and member(curve)]
-            error, cover = np.mean(cells, 0)
-            out.append({
-                "group": group, "curves": len(cells), "probes": probes,
-                "error_percent": round(100 * float(error), 1), "band_cover_percent": round(100 * float(cover)),
-            })
-    return out
+            out.append(row(group, len(cells), probes, cells))
+    return out + scaling_report()
 
 
 # Memory bandwidth, GB/s, of the kinds in Gavel's table; the host's table has the same for these.

@@ -48,10 +48,12 @@ impl<P: Policy> Controller<P> {
         self
     }
 
+    /// The cluster, with everything accepted so far.
     pub fn state(&self) -> &State {
         &self.state
     }
 
+    /// The active policy.
     pub fn policy(&self) -> &P {
         &self.slot.policy
     }

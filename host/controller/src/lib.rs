@@ -7,6 +7,8 @@ mod error;
 mod report;
 mod run;
 mod slot;
+#[cfg(test)]
+mod tests;
 mod trigger;
 mod wake;
 

@@ -8,6 +8,7 @@ use crate::{Controller, CycleOutcome, RunError};
 
 /// Sees every cycle after its commands were carried out.
 pub trait Observer {
+    /// A cycle is over.
     fn cycle(&mut self, cycle: &Observed<'_>);
 }
 

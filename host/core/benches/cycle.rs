@@ -1,5 +1,7 @@
 //! Cost of the host's part of a cycle: one completion, one arrival, the delta, one start judged.
 
+#![allow(clippy::unwrap_used, reason = "a bench fails like a test")]
+
 use coretuner_core::contract::NONE;
 use coretuner_core::contract::cluster::Trigger;
 use coretuner_core::contract::plan::{Plan, Verb};
@@ -96,7 +98,7 @@ fn full(nodes: u32) -> State {
     events.extend((0..nodes).map(node));
     events.extend((0..nodes * 8).map(job));
     for event in &events {
-        state.apply(0, event).expect("a valid event");
+        state.apply(0, event).unwrap();
     }
     for chunk in (0..nodes * 8).collect::<Vec<_>>().chunks(50_000) {
         let mut plan = Plan::default();
@@ -118,8 +120,8 @@ fn cycle(c: &mut Criterion) {
             b.iter(|| {
                 let leaves = next - nodes * 8;
                 let gone = Event::JobRemoved { id: JobId(leaves), reason: RemovalReason::Completed };
-                state.apply(0, &gone).expect("a job that runs");
-                state.apply(0, &job(next)).expect("a new job");
+                state.apply(0, &gone).unwrap();
+                state.apply(0, &job(next)).unwrap();
                 let delta = cursor.delta(&state, Trigger::ARRIVAL | Trigger::COMPLETION, &[]);
                 let mut plan = Plan { revision: delta.revision, ..Plan::default() };
                 start(&mut plan, next, (leaves / 8) % nodes);

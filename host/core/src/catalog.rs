@@ -1,6 +1,6 @@
 //! Kinds of jobs: what a predictor needs to know of them. Append-only and shared by host components.
 
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ pub struct KindCatalog {
 impl KindCatalog {
     /// Id of `descriptor`, the same for an equal one.
     pub fn intern(&self, descriptor: ModelDescriptor) -> KindId {
-        let mut kinds = self.kinds.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut kinds = self.kinds.write().unwrap_or_else(PoisonError::into_inner);
         let at = kinds.iter().position(|known| **known == descriptor).unwrap_or_else(|| {
             kinds.push(Arc::new(descriptor));
             kinds.len() - 1
@@ -56,13 +56,13 @@ impl KindCatalog {
 
     /// The descriptor of `kind`, if it was interned.
     pub fn get(&self, kind: KindId) -> Option<Arc<ModelDescriptor>> {
-        let kinds = self.kinds.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
         kinds.get(kind.0 as usize).cloned()
     }
 
     /// How many kinds are known.
     pub fn len(&self) -> usize {
-        self.kinds.read().unwrap_or_else(|poisoned| poisoned.into_inner()).len()
+        self.kinds.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Whether no kind is known.

@@ -13,7 +13,7 @@ pub mod model;
 pub mod port;
 pub mod state;
 #[cfg(test)]
-mod testing;
+mod tests;
 pub mod view;
 
 pub use coretuner_contract as contract;

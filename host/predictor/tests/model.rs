@@ -197,3 +197,32 @@ fn cuda_is_never_replaced_silently() {
         }
     }
 }
+
+/// Damage anywhere in a file gives an error or, where it does not matter, the same model: never a crash.
+#[test]
+fn damaged_bytes_never_crash() {
+    let good = std::fs::read(repository("models/throughput.onnx")).expect("the model is there");
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("damaged.onnx");
+    let catalog = Arc::new(KindCatalog::default());
+    let (mut state, mut refused) = (1u64, 0);
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for _ in 0..60 {
+        let mut bytes = good.clone();
+        for _ in 0..3 {
+            let at = random(bytes.len());
+            bytes[at] ^= 1 << random(8);
+        }
+        std::fs::write(&path, &bytes).expect("writable");
+        match open(&ModelSource::File(path.clone()), &catalog) {
+            Ok(predictor) => assert_eq!(predictor.model_version(), "1"),
+            Err(error) => {
+                refused += 1;
+                assert!(error.to_string().contains("damaged.onnx"), "{error}");
+            }
+        }
+    }
+    assert!(refused > 20, "{refused} of 60 damaged files were refused");
+}

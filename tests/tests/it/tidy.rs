@@ -14,13 +14,13 @@ const LONG_FILES: &[(&str, &str)] = &[];
 const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Where Rust source of the product is.
-const SOURCE: [&str; 3] = ["host", "sdk", "policies"];
+const SOURCE: [&str; 4] = ["host", "sdk", "policies", "examples"];
 
 #[test]
 fn functions_are_short() {
     let mut lengths = Vec::new();
     let mut wrong = Vec::new();
-    for path in rust(&["host", "sdk", "policies", "tests"]) {
+    for path in rust(&["host", "sdk", "policies", "examples", "tests"]) {
         let text = source::text(&path).unwrap_or_default();
         for function in source::functions(&text) {
             let place = format!("{}::{}", path.display(), function.name);
@@ -58,7 +58,7 @@ fn crate_roots_and_modules_hold_no_logic() {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = source::text(&path).unwrap_or_default();
         let text = source::without_tests(&text);
-        let is_policy = path.starts_with("policies");
+        let is_policy = path.starts_with("policies") || path.starts_with("examples");
         let functions = source::functions(text);
         if name == "lib.rs" && !is_policy && !functions.is_empty() {
             wrong.push(format!("{}: {}", path.display(), functions[0].name));
@@ -80,7 +80,10 @@ fn public_items_are_described() {
 
 #[test]
 fn no_test_is_switched_off() {
-    absent(&["host", "sdk", "policies", "tests"], &[concat!("#[", "ignore"), concat!("#[", "should_panic")]);
+    absent(
+        &["host", "sdk", "policies", "examples", "tests"],
+        &[concat!("#[", "ignore"), concat!("#[", "should_panic")],
+    );
 }
 
 #[test]

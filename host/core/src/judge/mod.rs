@@ -4,6 +4,8 @@ mod bundle;
 mod placement;
 mod prepare;
 mod shape;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 pub use shape::{PlanDefect, check_shape};

@@ -118,8 +118,8 @@ impl State {
     }
 
     fn check_sums(&self) -> Result<(), String> {
-        let mut sums = Sums::default();
-        sums.nodes = self.nodes.values().fold(0, |sum, node| sum.wrapping_add(node.row_hash()));
+        let nodes = self.nodes.values().fold(0_u32, |sum, node| sum.wrapping_add(node.row_hash()));
+        let mut sums = Sums { nodes, ..Sums::default() };
         for job in self.jobs.values() {
             let (visible, mine) = job.row_hashes();
             sums.jobs_visible = sums.jobs_visible.wrapping_add(visible);

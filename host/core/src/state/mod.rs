@@ -11,6 +11,8 @@ mod job;
 mod node;
 mod queue;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use error::StateError;
 pub use job::{JobView, Latest, Owner};

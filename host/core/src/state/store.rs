@@ -74,6 +74,7 @@ impl State {
         self.revision
     }
 
+    /// The node, unless it was never described or was removed.
     pub fn node(&self, id: NodeId) -> Option<&NodeView> {
         self.nodes.get(&id)
     }
@@ -83,6 +84,7 @@ impl State {
         self.nodes.values()
     }
 
+    /// The job, unless it was never submitted or has left.
     pub fn job(&self, id: JobId) -> Option<&JobView> {
         self.jobs.get(&id)
     }
@@ -102,6 +104,7 @@ impl State {
         self.waiting.iter().map(|(_, job)| *job)
     }
 
+    /// The queue with its use.
     pub fn queue(&self, id: QueueId) -> Option<&QueueView> {
         self.queues.get(id)
     }

@@ -3,5 +3,7 @@
 mod cursor;
 mod strings;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use cursor::{CHECKSUM_EVERY, Cursor};

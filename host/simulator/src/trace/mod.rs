@@ -1,12 +1,23 @@
 //! Readers of published traces and of our own format (`docs/trace-format.md`).
 
+mod cluster;
+mod coretuner;
 mod detect;
+mod document;
 mod error;
+mod gavel;
+mod itp;
+mod openb;
+mod philly;
 mod read;
 mod rows;
 mod source;
 mod synergy;
+#[cfg(test)]
+mod testing;
+mod write;
 
 pub use detect::Format;
 pub use error::TraceError;
 pub use read::{ReadOptions, read};
+pub use write::write;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::detect::Format;
 use super::error::TraceError;
-use super::synergy;
+use super::{coretuner, gavel, itp, openb, philly, synergy};
 use crate::workload::{Draft, FillOptions, Workload, complete};
 
 /// How to read a trace.
@@ -23,7 +23,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Workload, TraceError> 
 }
 
 /// Reads the trace as it is, without filling gaps.
-pub fn read_draft(path: &Path, options: &ReadOptions) -> Result<Draft, TraceError> {
+fn read_draft(path: &Path, options: &ReadOptions) -> Result<Draft, TraceError> {
     let format = match options.format {
         Some(format) => format,
         None => Format::detect(path)?,
@@ -31,7 +31,11 @@ pub fn read_draft(path: &Path, options: &ReadOptions) -> Result<Draft, TraceErro
     let cluster = options.cluster.as_deref();
     match format {
         Format::Synergy => synergy::read(path, cluster),
-        _ => Err(TraceError::UnknownFormat { path: path.to_owned() }),
+        Format::Coretuner => coretuner::read(path, cluster),
+        Format::Gavel => gavel::read(path, cluster),
+        Format::Openb => openb::read(path, cluster),
+        Format::Itp => itp::read(path, cluster),
+        Format::Philly => philly::read(path, cluster),
     }
 }
 

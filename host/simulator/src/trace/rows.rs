@@ -18,7 +18,6 @@ pub(crate) struct Rows {
     reader: csv::Reader<Box<dyn BufRead>>,
     columns: Vec<String>,
     record: csv::StringRecord,
-    exact: bool,
 }
 
 /// How a file is laid out.
@@ -45,13 +44,7 @@ impl Rows {
             .comment(layout.comments.then_some(b'#'))
             .trim(csv::Trim::All)
             .from_reader(source::open(path)?);
-        let mut rows = Self {
-            path: path.to_owned(),
-            reader,
-            columns: Vec::new(),
-            record: csv::StringRecord::new(),
-            exact: layout.columns.is_some(),
-        };
+        let mut rows = Self { path: path.to_owned(), reader, columns: Vec::new(), record: csv::StringRecord::new() };
         match layout.columns {
             Some(columns) => rows.columns = columns.iter().map(|name| (*name).to_owned()).collect(),
             None => rows.read_header(layout)?,
@@ -84,7 +77,7 @@ impl Rows {
             return Ok(None);
         }
         let (found, wanted) = (self.record.len(), self.columns.len());
-        if found < wanted || (found > wanted && self.exact) || found > wanted {
+        if found != wanted {
             return Err(self.line_error(format!("{found} columns, {wanted} expected")));
         }
         Ok(Some(Row { rows: self }))
@@ -146,6 +139,11 @@ impl Row<'_> {
     pub(crate) fn number<T: FromStr>(&self, column: &str) -> Result<T, TraceError> {
         let text = self.name(column)?;
         text.parse().map_err(|_| self.error(column, &format!("`{text}` is no {}", kind_of::<T>())))
+    }
+
+    /// A number, or `None` for an empty cell.
+    pub(crate) fn optional<T: FromStr>(&self, column: &str) -> Result<Option<T>, TraceError> {
+        if self.text(column).is_empty() { Ok(None) } else { self.number(column).map(Some) }
     }
 
     /// A whole number within bounds.

@@ -80,23 +80,11 @@ fn read_cluster(path: &Path) -> Result<Vec<NodeSpec>, TraceError> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
+    use super::super::testing::file;
     use super::*;
 
-    fn file(text: &str) -> tempfile::NamedTempFile {
-        let mut file = tempfile::NamedTempFile::new().expect("temporary file");
-        file.write_all(text.as_bytes()).expect("written");
-        file
-    }
-
     fn check(text: &str, expected: Result<usize, &str>) {
-        let file = file(text);
-        match (read(file.path(), None), expected) {
-            (Ok(draft), Ok(jobs)) => assert_eq!(draft.jobs.len(), jobs),
-            (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
-            (got, expected) => panic!("{got:?}, not {expected:?}"),
-        }
+        super::super::testing::check(|path| read(path, None), text, expected);
     }
 
     #[test]

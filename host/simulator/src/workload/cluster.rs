@@ -1,6 +1,6 @@
-//! Node shapes.
+//! Node shapes and plain queues.
 
-use coretuner_core::model::NodeSpec;
+use coretuner_core::model::{NodeSpec, QueueSpec};
 
 /// Synergy's server: 8 V100, 24 cores, 500 GB, 500 MB/s (OSDI '22).
 pub fn synergy_server(index: usize) -> NodeSpec {
@@ -15,5 +15,18 @@ pub fn synergy_server(index: usize) -> NodeSpec {
         zone: None,
         rack: None,
         link_domain: None,
+    }
+}
+
+/// A queue of weight 1 without bounds.
+pub fn named_queue(name: &str) -> QueueSpec {
+    QueueSpec {
+        name: name.to_owned(),
+        parent: None,
+        weight_milli: 1000,
+        guaranteed_gpu_milli: None,
+        maximum_gpu_milli: None,
+        guaranteed_cpu_milli: None,
+        maximum_cpu_milli: None,
     }
 }

@@ -10,9 +10,10 @@ use coretuner_core::model::{
 };
 
 use super::assign::{Mix, ModelDraw, rule};
-use super::cluster::synergy_server;
+use super::cluster::{named_queue, synergy_server};
 use super::draft::{Draft, DraftJob, Extent, Work};
 use super::feasible::mark_never_schedulable;
+use super::reference::Reference;
 use super::types::{TraceJob, Workload};
 use crate::result::WorkloadInfo;
 use crate::trace::TraceError;
@@ -69,7 +70,7 @@ impl<'a> Filler<'a> {
         self.rules = std::mem::take(&mut draft.rules);
         self.queues = std::mem::take(&mut draft.queues);
         if self.queues.is_empty() {
-            self.queues.push(queue("default"));
+            self.queues.push(named_queue("default"));
         }
         arrange(&mut draft.jobs, self.options);
         if draft.jobs.is_empty() {
@@ -261,7 +262,7 @@ impl<'a> Filler<'a> {
         let name = if name.is_empty() { self.queues[0].name.clone() } else { name.to_owned() };
         let found = self.queues.iter().position(|queue| queue.name == name);
         let index = found.unwrap_or_else(|| {
-            self.queues.push(queue(&name));
+            self.queues.push(named_queue(&name));
             self.queues.len() - 1
         });
         QueueId(index as u32)
@@ -338,50 +339,6 @@ impl<'a> Filler<'a> {
 
 /// GPU time that jobs ask for where a rule sizes the cluster, percent.
 const LOAD_PERCENT: u32 = 80;
-
-/// The first GPU node's proportional share, and the largest node.
-struct Reference {
-    cpu: Proportion,
-    memory: Proportion,
-}
-
-struct Proportion {
-    per_gpu: f64,
-    most: u32,
-}
-
-impl Reference {
-    fn new(nodes: &[NodeSpec]) -> Self {
-        let gpu_node = nodes.iter().find(|node| node.devices > 0);
-        let of = |get: fn(&NodeSpec) -> u32| Proportion {
-            per_gpu: gpu_node.map_or(0.0, |node| f64::from(get(node)) / f64::from(node.devices)),
-            most: nodes.iter().map(get).max().unwrap_or(0),
-        };
-        Self { cpu: of(|node| node.cpu_milli), memory: of(|node| node.memory_mib) }
-    }
-}
-
-impl Proportion {
-    /// Request, least and most of one worker; `least` does not exceed the request.
-    fn fill(&self, said: Extent, gpus_per_worker: f64, least: u32) -> [u32; 3] {
-        let request = said.request.unwrap_or((self.per_gpu * gpus_per_worker) as u32);
-        let min = said.min.unwrap_or(least.min(request));
-        let max = said.max.unwrap_or(if least == u32::MAX { request } else { self.most.max(request) });
-        [request, min, max]
-    }
-}
-
-fn queue(name: &str) -> QueueSpec {
-    QueueSpec {
-        name: name.to_owned(),
-        parent: None,
-        weight_milli: 1000,
-        guaranteed_gpu_milli: None,
-        maximum_gpu_milli: None,
-        guaranteed_cpu_milli: None,
-        maximum_cpu_milli: None,
-    }
-}
 
 fn empty_spec() -> JobSpec {
     JobSpec {

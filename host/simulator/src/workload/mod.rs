@@ -6,10 +6,11 @@ mod complete;
 mod draft;
 mod feasible;
 mod generate;
+mod reference;
 mod types;
 
 pub use assign::Mix;
-pub use cluster::synergy_server;
+pub use cluster::{named_queue, synergy_server};
 pub use complete::{FillOptions, complete};
 pub use draft::{Draft, DraftJob, Extent, Work};
 #[cfg(test)]

@@ -88,7 +88,7 @@ fn select(guests: Vec<Guest>, names: &[String]) -> Result<Vec<Guest>, Error> {
 
 /// All that the components depend on.
 fn fingerprint(toolchain: &Toolchain) -> Result<String, Error> {
-    let inputs = ["policies", "tests/fixtures/bad", "sdk", "wit", "host/xtask/src/setup/guests.rs"];
+    let inputs = ["policies", "examples", "tests/fixtures/bad", "sdk", "wit", "host/xtask/src/setup/guests.rs"];
     let paths: Vec<PathBuf> = inputs.iter().map(|path| files::root().join(path)).collect();
     files::digest(&paths, &toolchain.identity()?)
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::contract::NONE;
 use crate::contract::cluster::Trigger;
 use crate::contract::plan::{Plan, Verb};
-use crate::event::{Event, RemovalReason};
+use crate::event::{Command, Event, RemovalReason};
 use crate::fallback;
 use crate::model::{ChangePoint, ClassId, Eligibility, GroupSpec, JobId, NodeId, NodeState, QueueId, ResizeRights};
 use crate::state::State;
@@ -205,7 +205,7 @@ impl World {
         let judgement = self.state.judge(self.now_ns, plan);
         assert!(judgement.commands.len() + judgement.holds.len() <= judgement.accepted as usize);
         assert!(judgement.verdicts.is_sorted_by_key(|verdict| verdict.action));
-        let jobs: Vec<JobId> = judgement.commands.iter().map(|command| command.job()).collect();
+        let jobs: Vec<JobId> = judgement.commands.iter().map(Command::job).collect();
         if self.now_ns.is_multiple_of(5_000_000_000) {
             // The whole plan is refused by the backend: always possible, nobody else took anything.
             let verdicts = self.state.roll_back(&judgement, &jobs).unwrap();
