@@ -72,7 +72,8 @@ impl<P: Policy> Controller<P> {
         outcome.report.revision = revision;
         let name = &self.slot.policy.identity().name;
         self.wake.note(&self.state, batch, outcome.commands.len(), name)?;
-        outcome.report.wake_at_ns = self.wake.next(&self.state, batch.now_ns, outcome.plan.wake_at_ns);
+        let wanted_ns = if outcome.report.fallback { self.wake.pending_ns() } else { outcome.plan.wake_at_ns };
+        outcome.report.wake_at_ns = self.wake.next(&self.state, batch.now_ns, wanted_ns);
         Ok(outcome)
     }
 

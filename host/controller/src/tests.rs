@@ -286,6 +286,16 @@ fn wake_ups_lie_ahead_and_apart() {
     check(60_000_000_000, timer(0), None);
 }
 
+#[test]
+fn a_fault_does_not_lose_a_wake_up() {
+    let round = Plan { wake_at_ns: 60_000_000_000, ..Plan::default() };
+    let mut controller = Controller::new(Scripted::new(vec![Ok(round), Err(fault(FaultKind::Trap))]));
+    controller.run_batch(&first_batch()).unwrap();
+    let outcome = controller.run_batch(&timer(30_000_000_000)).unwrap();
+    assert_eq!((outcome.report.fallback, outcome.report.wake_at_ns), (true, Some(60_000_000_000)));
+    assert_eq!(controller.run_batch(&timer(60_000_000_000)).unwrap().report.wake_at_ns, None);
+}
+
 /// Has one batch, then only wake-ups; refuses what it is told to.
 struct Clockwork {
     first: Option<Batch>,

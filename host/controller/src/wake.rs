@@ -26,8 +26,8 @@ impl Default for WakeLimits {
 #[derive(Debug, Default)]
 pub(crate) struct WakeGuard {
     pub(crate) limits: WakeLimits,
-    /// The last cycle asked for a wake-up.
-    asked: bool,
+    /// What the last cycle asked for.
+    pending_ns: Option<TimeNs>,
     /// Asked-for cycles in a row without an event or a command, and the time of the first one.
     quiet: u32,
     since_ns: TimeNs,
@@ -37,8 +37,14 @@ impl WakeGuard {
     /// When to wake after a cycle at `now_ns`: never without jobs, there is nothing to decide; never in the present or
     /// past, which would be a cycle without end.
     pub(crate) fn next(&mut self, state: &State, now_ns: TimeNs, wanted_ns: TimeNs) -> Option<TimeNs> {
-        self.asked = wanted_ns > now_ns && state.jobs().len() > 0;
-        self.asked.then(|| wanted_ns.max(now_ns.saturating_add(self.limits.gap_min_ns)))
+        let wanted = wanted_ns > now_ns && state.jobs().len() > 0;
+        self.pending_ns = wanted.then(|| wanted_ns.max(now_ns.saturating_add(self.limits.gap_min_ns)));
+        self.pending_ns
+    }
+
+    /// The wake-up that was asked for last; a cycle in which the policy failed does not lose it. 0 = none.
+    pub(crate) fn pending_ns(&self) -> TimeNs {
+        self.pending_ns.unwrap_or(0)
     }
 
     /// Counts a cycle, before [`WakeGuard::next`]; an error once wake-ups go on with nothing happening.
@@ -49,7 +55,7 @@ impl WakeGuard {
         commands: usize,
         policy: &str,
     ) -> Result<(), CycleError> {
-        if !self.asked || !batch.events.is_empty() || commands > 0 {
+        if self.pending_ns.is_none() || !batch.events.is_empty() || commands > 0 {
             self.quiet = 0;
             return Ok(());
         }

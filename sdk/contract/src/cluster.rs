@@ -8,28 +8,42 @@
 pub struct Trigger(u16);
 
 impl Trigger {
+    /// The tables are a full image.
     pub const IMAGE: Self = Self(1);
+    /// Jobs were submitted.
     pub const ARRIVAL: Self = Self(1 << 1);
+    /// Jobs left: done, failed or withdrawn.
     pub const COMPLETION: Self = Self(1 << 2);
+    /// Nodes, queues or classes changed, or the backend stopped jobs: what is free is different.
     pub const CAPACITY: Self = Self(1 << 3);
+    /// Progress or other reports about jobs came in.
     pub const OBSERVATION: Self = Self(1 << 4);
+    /// Predictions of some jobs changed.
     pub const ESTIMATE: Self = Self(1 << 5);
+    /// Actions of the plan before were refused.
     pub const VERDICT: Self = Self(1 << 6);
+    /// A wake-up that was asked for, or a round.
     pub const TIMER: Self = Self(1 << 7);
+    /// The configuration was changed.
     pub const CONFIGURATION: Self = Self(1 << 8);
 
+    /// No reason.
     pub const fn empty() -> Self {
         Self(0)
     }
+    /// Bit i = flag i of the WIT file.
     pub const fn bits(self) -> u16 {
         self.0
     }
+    /// From bits as sent, unknown ones kept.
     pub const fn from_bits_retain(bits: u16) -> Self {
         Self(bits)
     }
+    /// Whether all of `other` hold.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
+    /// Whether none holds.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -69,6 +83,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Every reason in the order of the WIT file, which is that of the discriminants.
     pub const ALL: [Self; 14] = [
         Self::UnknownId,
         Self::NotMine,
@@ -163,6 +178,7 @@ pub struct EligibilityRows {
     pub nodes: Vec<u32>,
 }
 
+/// New or re-described queues.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueRows {
     pub id: Vec<u32>,
@@ -273,6 +289,7 @@ pub struct ObservationRows {
     pub value: Vec<f64>,
 }
 
+/// What became of the actions of the previous plan; accepted ones show in jobs and nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VerdictRows {
     /// Action index in that plan.
@@ -281,6 +298,7 @@ pub struct VerdictRows {
     pub job: Vec<u32>,
 }
 
+/// What changed since the view of `base_revision`, or the whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delta {
     /// 0 = the tables are a full image; else they apply to the view of that revision.

@@ -17,6 +17,7 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// Every verb in the order of the WIT file, which is that of the discriminants.
     pub const ALL: [Self; 5] = [Self::Start, Self::Resize, Self::Rescale, Self::Preempt, Self::Hold];
 
     /// Called by generated bindings with a discriminant that the canonical ABI has checked.
@@ -25,6 +26,7 @@ impl Verb {
         Self::ALL[value as usize % Self::ALL.len()]
     }
 }
+/// What shall be done, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ActionRows {
     pub verb: Vec<Verb>,
@@ -41,6 +43,7 @@ pub struct ActionRows {
     pub reason: Vec<u32>,
 }
 
+/// Where workers shall be and what they get: totals of one group on one node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlacementRows {
     pub group: Vec<u32>,
@@ -53,6 +56,7 @@ pub struct PlacementRows {
     pub device_mask: Vec<u32>,
 }
 
+/// Why an action was chosen, for people.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reason {
     /// From the policy's own list in `describe`.
@@ -64,6 +68,7 @@ pub struct Reason {
     pub other_job: u32,
 }
 
+/// An answer to one cycle.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Revision of the view it was made from.
