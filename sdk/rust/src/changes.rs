@@ -46,7 +46,8 @@ pub struct Changes {
     /// Nodes that are new, described anew, or have another state or other free resources; one may be listed twice.
     pub nodes: Vec<NodeId>,
     pub removed_nodes: Vec<NodeId>,
-    /// Something is free that was not before: what did not fit may fit now.
+    /// Something is free that was not before, or a job that the last plan started does not run: what did not fit may fit
+    /// now.
     pub released: bool,
     /// Eligibility classes changed.
     pub classes: bool,

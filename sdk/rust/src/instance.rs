@@ -1,11 +1,12 @@
 //! A policy with its view of the cluster: the same path in a component and in native code.
 
 use coretuner_contract::cluster::Delta;
-use coretuner_contract::plan::Plan;
+use coretuner_contract::plan::{Plan, Verb};
 
 use crate::changes::Changes;
-use crate::cluster::{ApplyError, Cluster};
+use crate::cluster::{ApplyError, Cluster, Job};
 use crate::host::HostHandle;
+use crate::id::JobId;
 use crate::plan::PlanBuilder;
 use crate::policy::{Cycle, Policy, Reason, SavedState};
 use crate::space::Space;
@@ -51,6 +52,9 @@ pub struct Instance<P> {
     cluster: Cluster,
     space: Space,
     changes: Changes,
+    /// Jobs that the last plan started. What did not fit beside them may fit when one does not run after all, or is gone
+    /// already: then no free resource of the view ever changed.
+    started: Vec<JobId>,
     /// The policy is newer than the view: the next cycle shows everything as new.
     fresh: bool,
 }
@@ -62,6 +66,7 @@ impl<P> Default for Instance<P> {
             cluster: Cluster::default(),
             space: Space::default(),
             changes: Changes::default(),
+            started: Vec::new(),
             fresh: false,
         }
     }
@@ -106,6 +111,9 @@ impl<P: Policy> Instance<P> {
         self.changes.clear();
         self.cluster.apply(delta, &mut self.changes).map_err(InstanceError::Delta)?;
         self.space.sync(&self.cluster, &self.changes);
+        let runs = |job: &JobId| self.cluster.job(*job).is_some_and(Job::is_running);
+        self.changes.released |= !self.started.iter().all(runs);
+        self.started.clear();
         if std::mem::take(&mut self.fresh) && !self.changes.image {
             self.changes.show_all(&self.cluster);
         }
@@ -115,6 +123,8 @@ impl<P: Policy> Instance<P> {
         policy.decide(&mut cycle);
         let plan = cycle.plan.finish();
         check_reasons(P::REASONS, &plan)?;
+        let starts = plan.actions.verb.iter().zip(&plan.actions.job).filter(|(verb, _)| **verb == Verb::Start);
+        self.started.extend(starts.map(|(_, job)| JobId(*job)));
         Ok(plan)
     }
 

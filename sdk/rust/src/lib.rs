@@ -8,13 +8,17 @@ mod export;
 pub mod host;
 mod id;
 mod instance;
+pub mod order;
 pub mod place;
 mod plan;
 mod policy;
 pub mod predict;
+pub mod queueing;
 pub mod solve;
 mod space;
 mod table;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub mod wasm;

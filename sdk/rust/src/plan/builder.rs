@@ -232,6 +232,16 @@ impl<'a> PlanBuilder<'a> {
         self.space.give_quota(self.cluster, job.queue, gpu, cpu);
     }
 
+    /// Takes all of it or nothing; says which.
+    pub(crate) fn take_or_leave(&mut self, job: &Job, rows: &mut [Allocation]) -> bool {
+        let mark = self.space.savepoint();
+        let taken = self.take(job, rows).is_ok();
+        if !taken {
+            self.space.rollback(mark);
+        }
+        taken
+    }
+
     /// Takes rows and quota; fills in the device masks. On failure the caller rolls back.
     pub(crate) fn take(&mut self, job: &Job, rows: &mut [Allocation]) -> Result<(), PlanError> {
         if rows.is_empty() {

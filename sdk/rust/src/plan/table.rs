@@ -3,7 +3,7 @@
 use coretuner_contract::NONE;
 use coretuner_contract::plan::{Plan, Verb};
 
-use crate::cluster::Allocation;
+use crate::cluster::{Allocation, Job};
 use crate::id::{JobId, NodeId};
 
 /// Where workers of one group shall run, and with what, in total on that node. GPUs follow from the workers.
@@ -17,6 +17,22 @@ pub struct Placement {
     pub memory_mib: u32,
     /// Bit i = device i of the node; 0 = the SDK picks.
     pub device_mask: u32,
+}
+
+impl Placement {
+    /// The row as `job` would hold it.
+    pub(crate) fn allocation(&self, job: &Job) -> Allocation {
+        let gpu_milli = job.groups.get(self.group as usize).map_or(0, |group| group.gpu_milli);
+        Allocation {
+            group: self.group,
+            node: self.node,
+            workers: self.workers,
+            cpu_milli: self.cpu_milli,
+            memory_mib: self.memory_mib,
+            gpu_milli: self.workers.saturating_mul(gpu_milli),
+            device_mask: self.device_mask,
+        }
+    }
 }
 
 /// New CPU and memory for what a running job holds of one group on one node, in total.

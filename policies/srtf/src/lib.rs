@@ -1,0 +1,9 @@
+//! Shortest remaining time first: see README.md.
+
+mod policy;
+#[cfg(test)]
+mod tests;
+
+pub use policy::{Config, Measure, Srtf};
+
+coretuner_sdk::export!(Srtf);
