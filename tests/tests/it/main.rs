@@ -4,3 +4,4 @@ mod layering;
 mod licences;
 mod metadata;
 mod tidy;
+mod traces;

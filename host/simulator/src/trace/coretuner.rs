@@ -1,4 +1,4 @@
-//! Our own format (`docs/trace-format.md`): jobs as CSV with a file of nodes beside it, or all in one JSON document.
+//! Our own format (`docs/traces.md`): jobs as CSV with a file of nodes beside it, or all in one JSON document.
 
 use std::path::{Path, PathBuf};
 

@@ -8,7 +8,7 @@ use super::source;
 /// Known trace formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Ours: CSV or JSON, `docs/trace-format.md`.
+    /// Ours: CSV or JSON, `docs/traces.md`.
     Coretuner,
     Synergy,
     Gavel,

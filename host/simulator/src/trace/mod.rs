@@ -1,4 +1,4 @@
-//! Readers of published traces and of our own format (`docs/trace-format.md`).
+//! Readers of published traces and of our own format (`docs/traces.md`).
 
 mod cluster;
 mod coretuner;

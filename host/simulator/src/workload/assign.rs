@@ -65,7 +65,7 @@ impl ModelDraw {
     }
 }
 
-/// Ids and one line each; the same text in results and in `docs/trace-format.md`.
+/// Ids and one line each; the same text in results and in `docs/traces.md`.
 pub(crate) mod rule {
     use super::Mix;
 
