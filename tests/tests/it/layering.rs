@@ -11,7 +11,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("coretuner-controller", &["coretuner-contract", "coretuner-core"]),
     ("coretuner-policy-host", &["coretuner-contract", "coretuner-core"]),
     ("coretuner-predictor", &["coretuner-contract", "coretuner-core"]),
-    ("coretuner-simulator", &["coretuner-contract", "coretuner-core"]),
+    // `simulate` drives the controller around its own backend; the controller knows no backend.
+    ("coretuner-simulator", &["coretuner-contract", "coretuner-core", "coretuner-controller"]),
     (
         "coretuner-cli",
         &[
