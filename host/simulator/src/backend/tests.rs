@@ -201,3 +201,105 @@ fn senseless_settings_are_refused() {
     let mode = Mode::Rounds { round_s: 0.0, first_round_s: None, whole_iterations: false };
     check(Settings { mode, ..free() });
 }
+
+/// A policy on one server that starts, resizes and preempts as its bytes say; then it only starts.
+struct Whimsical<'w> {
+    backend: SimBackend<'w>,
+    whims: std::vec::IntoIter<u8>,
+    /// Job by device.
+    devices: [Option<u32>; 8],
+    waiting: Vec<u32>,
+}
+
+impl Whimsical<'_> {
+    fn run(&mut self) {
+        let mut wake_ns = None;
+        while let Some(batch) = self.backend.next(wake_ns).expect("batch") {
+            for event in &batch.events {
+                match event {
+                    Event::JobSubmitted { id, .. } => self.waiting.push(id.0),
+                    Event::JobRemoved { id, .. } => self.devices.iter_mut().for_each(|job| {
+                        job.take_if(|job| *job == id.0);
+                    }),
+                    _ => {}
+                }
+            }
+            let commands = self.commands();
+            assert_eq!(self.backend.execute(batch.now_ns, &commands), Ok(Vec::new()));
+            wake_ns = self.whims.next().map(|whim| batch.now_ns + 1 + u64::from(whim) * SECOND / 7);
+        }
+    }
+
+    fn commands(&mut self) -> Vec<Command> {
+        let mut commands = Vec::new();
+        for device in 0..8 {
+            let whim = self.whims.next();
+            let cores = 1 + u32::from(whim.unwrap_or(2)) % 3;
+            match (self.devices[device], whim) {
+                (None, _) => {
+                    let Some(job) = self.waiting.pop() else { continue };
+                    self.devices[device] = Some(job);
+                    commands.push(start(job, rows(1, device as u32, cores)));
+                }
+                (Some(job), Some(whim)) if whim % 5 == 0 => {
+                    self.devices[device] = None;
+                    self.waiting.insert(0, job);
+                    commands.push(Command::Preempt { job: JobId(job) });
+                }
+                (Some(job), Some(whim)) if whim % 5 == 1 => {
+                    let allocations = rows(1, device as u32, cores);
+                    commands.push(Command::Resize { job: JobId(job), allocations });
+                }
+                _ => {}
+            }
+        }
+        commands
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn work_and_time_are_conserved(
+        jobs in proptest::collection::vec((0_u64..200, 0_usize..4, 1_u64..3000), 1..30),
+        whims in proptest::collection::vec(0_u8..=255, 0..400),
+        costs in (0_u8..40, 0_u8..5),
+        rounds in proptest::option::of((1_u8..100, proptest::bool::ANY)),
+    ) {
+        let models = ["alexnet", "gnmt", "deepspeech", "lstm"];
+        let jobs: Vec<_> = jobs.into_iter().map(|(at, model, work)| (at, 1, models[model], work)).collect();
+        let workload = workload(&jobs);
+        let mode = rounds.map_or(Mode::Events, |(round_s, whole_iterations)| Mode::Rounds {
+            round_s: f64::from(round_s) + 40.0,
+            first_round_s: None,
+            whole_iterations,
+        });
+        let settings = Settings {
+            mode,
+            restart_s: f64::from(costs.0),
+            resize_s: f64::from(costs.1),
+            segments_max: usize::MAX,
+            ..Settings::default()
+        };
+        let backend = SimBackend::new(&workload, settings).expect("valid");
+        let mut run = Whimsical { backend, whims: whims.into_iter(), devices: [None; 8], waiting: Vec::new() };
+        run.run();
+        check_conservation(&workload, run.backend);
+    }
+}
+
+fn check_conservation(workload: &Workload, backend: SimBackend<'_>) {
+    let totals = backend.ledger.totals();
+    assert!(totals.gpus_effective <= totals.gpus + 1e-6 && totals.cores_useful <= totals.cores + 1e-6, "{totals:?}");
+    let segments = backend.segments.finish();
+    let mut service_s = 0.0;
+    for (id, (run, job)) in backend.jobs.iter().zip(&workload.jobs).enumerate() {
+        assert_eq!((run.phase, run.done), (super::Phase::Ended, run.work), "job {id}");
+        let jct_s = (run.finish_ns.expect("finished") - job.spec.submit_ns) as f64 / 1e9;
+        let least_s = run.work * run.speed.best_iteration_s;
+        assert!(jct_s >= least_s - 1e-6, "job {id}: {jct_s} s for work of at least {least_s} s");
+        service_s += run.service_gpu_s;
+    }
+    let held_s: f64 = segments.iter().map(|part| part.gpus * (part.to_s - part.from_s)).sum();
+    assert!((held_s - service_s).abs() < 1e-3, "segments hold {held_s} GPU s, jobs got {service_s}");
+    assert!(totals.gpus >= service_s - 1e-3, "{totals:?}");
+}

@@ -10,6 +10,8 @@ mod itp;
 mod openb;
 mod philly;
 mod read;
+#[cfg(test)]
+mod read_tests;
 mod rows;
 mod source;
 mod synergy;
