@@ -1,0 +1,9 @@
+//! Results as aligned text.
+
+mod compare;
+mod run;
+mod text;
+
+pub(crate) use compare::{comparison_sections, interval_note, print_comparison};
+pub(crate) use run::{fault_line, print_run, run_sections};
+pub(crate) use text::{Section, printable, render};
