@@ -183,7 +183,7 @@ fn by_gpu(idle: u32, gpu_milli: u32) -> (u64, impl Fn(u64) -> u64) {
 }
 
 fn ratio(have: u32, need: u32) -> u64 {
-    if need == 0 { u64::MAX } else { u64::from(have / need) }
+    have.checked_div(need).map_or(u64::MAX, u64::from)
 }
 
 #[cfg(test)]

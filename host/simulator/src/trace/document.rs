@@ -170,7 +170,7 @@ impl QueueRow {
 
 fn ordered(field: &'static str, values: [Option<u32>; 3]) -> Result<(), (&'static str, String)> {
     let known: Vec<u32> = values.into_iter().flatten().collect();
-    let request_missing = values[1].is_none() && known.len() > 0;
+    let request_missing = values[1].is_none() && !known.is_empty();
     if request_missing || !known.is_sorted() {
         return Err((field, "minimum, request and maximum must rise, and bounds need a request".to_owned()));
     }

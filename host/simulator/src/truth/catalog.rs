@@ -165,7 +165,7 @@ fn parse_model(line: &str) -> Option<Model> {
         alias: (*cells.get(1)?).to_owned(),
         class: parse_class(cells.get(2)?),
         descriptor,
-        truth: KindTruth::Measured(truth),
+        truth: KindTruth::Measured(Box::new(truth)),
     })
 }
 

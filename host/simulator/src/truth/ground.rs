@@ -62,7 +62,7 @@ const GPU_SPEED: [(&str, f64); 5] =
 /// How fast one model runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum KindTruth {
-    Measured(Measured),
+    Measured(Box<Measured>),
     Gavel(&'static GavelKind),
     /// No GPUs: one iteration is one second of run time.
     CpuOnly,

@@ -50,7 +50,7 @@ impl Capacity {
 
 /// Workers with these needs (GPU thousandths, CPU thousandths, MiB) that fit an empty node.
 pub(crate) fn workers_on(node: &NodeSpec, [gpu_milli, cpu_milli, memory_mib]: [u32; 3]) -> u64 {
-    let by = |have: u32, need: u32| if need == 0 { u64::MAX } else { u64::from(have / need) };
+    let by = |have: u32, need: u32| have.checked_div(need).map_or(u64::MAX, u64::from);
     let by_gpu = match gpu_milli {
         0 => u64::MAX,
         share if share < 1000 => u64::from(node.devices) * u64::from(1000 / share),
