@@ -12,7 +12,7 @@ pub mod trace;
 pub mod truth;
 pub mod workload;
 
-pub use backend::{Mode, Settings, SimBackend, SimError};
+pub use backend::{Measured, Mode, Settings, SimBackend, SimError};
 pub use metrics::distribution;
 pub use profile::ProfilePredictor;
-pub use run::{Hooks, Progress, RunLabels, SimulateError, simulate};
+pub use run::{Hooks, Progress, RunLabels, SimulateError, simulate, simulate_with_feedback};

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use coretuner_controller::{Controller, CycleError, Observed, RunError};
-use coretuner_core::event::Event;
-use coretuner_core::port::{Policy, PredictorIdentity};
+use coretuner_core::event::{Batch, Command, Event};
+use coretuner_core::model::{JobId, TimeNs};
+use coretuner_core::port::{Backend, Policy, PredictorIdentity};
 
-use crate::backend::{Settings, SimBackend, SimError};
+use crate::backend::{Measured, Settings, SimBackend, SimError};
 use crate::metrics::{collect_jobs, collect_metrics, distribution};
 use crate::result::{CycleStats, FORMAT, PolicyInfo, RunResult};
 use crate::workload::Workload;
@@ -65,11 +66,41 @@ pub fn simulate<P: Policy>(
     labels: RunLabels,
     hooks: &mut Hooks<'_>,
 ) -> Result<RunResult, SimulateError> {
-    let mut backend = SimBackend::new(workload, settings.clone())?;
+    run(workload, settings, policy, labels, hooks, None)
+}
+
+/// The same, where `learn` hears of each new point at which a kind's true speed was measured, and says whether
+/// predictions of that kind changed by it; policies are told with the next cycle.
+pub fn simulate_with_feedback<P: Policy>(
+    workload: &Workload,
+    settings: &Settings,
+    policy: P,
+    labels: RunLabels,
+    hooks: &mut Hooks<'_>,
+    learn: &mut dyn FnMut(&Measured) -> bool,
+) -> Result<RunResult, SimulateError> {
+    run(workload, settings, policy, labels, hooks, Some(learn))
+}
+
+type Learn<'a> = &'a mut dyn FnMut(&Measured) -> bool;
+
+fn run<P: Policy>(
+    workload: &Workload,
+    settings: &Settings,
+    policy: P,
+    labels: RunLabels,
+    hooks: &mut Hooks<'_>,
+    learn: Option<Learn<'_>>,
+) -> Result<RunResult, SimulateError> {
+    let mut backend = Learning { backend: SimBackend::new(workload, settings.clone())?, learn };
+    if backend.learn.is_some() {
+        backend.backend.measure();
+    }
     let identity = policy.identity().clone();
     let mut controller = Controller::new(policy);
     let mut watch = Watch::new(workload);
     controller.run(&mut backend, &mut |observed: &Observed<'_>| watch.cycle(observed, hooks))?;
+    let backend = backend.backend;
     let policy = PolicyInfo {
         name: identity.name,
         version: identity.version,
@@ -89,6 +120,29 @@ pub fn simulate<P: Policy>(
         series: backend.ledger.samples(),
         segments: backend.segments.finish(),
     })
+}
+
+/// A backend whose measurements teach a predictor before the next cycle.
+struct Learning<'w, 'l> {
+    backend: SimBackend<'w>,
+    learn: Option<Learn<'l>>,
+}
+
+impl Backend for Learning<'_, '_> {
+    type Error = SimError;
+
+    fn next(&mut self, wake_at_ns: Option<TimeNs>) -> Result<Option<Batch>, SimError> {
+        let Some(mut batch) = self.backend.next(wake_at_ns)? else { return Ok(None) };
+        let Some(learn) = &mut self.learn else { return Ok(Some(batch)) };
+        let measured = self.backend.measured(batch.now_ns);
+        let kinds = measured.iter().filter(|measured| learn(measured)).map(|measured| measured.kind);
+        self.backend.estimates_changed(kinds.collect(), &mut batch.events);
+        Ok(Some(batch))
+    }
+
+    fn execute(&mut self, now_ns: TimeNs, commands: &[Command]) -> Result<Vec<(JobId, String)>, SimError> {
+        self.backend.execute(now_ns, commands)
+    }
 }
 
 /// Counts what cycles did.
@@ -237,6 +291,32 @@ mod tests {
         assert_eq!((result.metrics.jobs_finished, result.workload.never_schedulable), (19, 1));
         assert_eq!(result.jobs[7].end, "never-schedulable");
         assert!(result.jobs[7].note.as_deref().is_some_and(|note| note.contains("64 workers")));
+    }
+
+    #[test]
+    fn each_point_is_measured_once_and_policies_hear_of_it() {
+        let workload = generated(60, 2.0);
+        let labels = RunLabels {
+            policy_config: serde_json::Value::Null,
+            predictor: ProfilePredictor::new(&workload).identity(),
+        };
+        let mut told = 0;
+        let mut count = |observed: &Observed<'_>| {
+            told +=
+                observed.batch.events.iter().filter(|event| matches!(event, Event::EstimatesChanged { .. })).count();
+        };
+        let hooks = &mut Hooks { progress: &mut |_| {}, cycle: &mut count };
+        let mut points = Vec::new();
+        let learn = &mut |measured: &Measured| {
+            points.push(measured.clone());
+            true
+        };
+        simulate_with_feedback(&workload, &Settings::default(), Silent::new(), labels, hooks, learn).expect("result");
+        let distinct: std::collections::BTreeSet<String> = points.iter().map(|point| format!("{point:?}")).collect();
+        assert!(points.len() > 10 && distinct.len() == points.len(), "{points:?}");
+        assert!(told > 5, "{told}");
+        let gnmt = points.iter().find(|point| (point.iterations_per_s * 0.12 - 1.0).abs() < 1e-9);
+        assert_eq!(gnmt.map(|point| point.cpu_milli), gnmt.map(|point| point.gpus * 3000));
     }
 
     #[test]

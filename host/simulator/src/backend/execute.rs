@@ -125,6 +125,7 @@ impl SimBackend<'_> {
         }
         self.hold(job.0);
         self.unreported.insert(job.0);
+        self.measurements.placed(job.0);
         Ok(())
     }
 

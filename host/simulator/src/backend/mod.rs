@@ -4,6 +4,7 @@ mod calendar;
 mod error;
 mod execute;
 mod job;
+mod measure;
 mod nodes;
 mod rounds;
 mod settings;
@@ -14,5 +15,6 @@ mod tests;
 
 pub use error::SimError;
 pub(crate) use job::{JobRun, Phase};
+pub use measure::Measured;
 pub use settings::{Mode, Settings};
 pub use sim::SimBackend;

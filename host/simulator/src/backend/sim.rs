@@ -9,6 +9,7 @@ use coretuner_core::port::Backend;
 use super::calendar::{Calendar, Happening};
 use super::error::SimError;
 use super::job::{JobRun, Phase};
+use super::measure::Measurements;
 use super::nodes::Nodes;
 use super::rounds::Rounds;
 use super::settings::{Mode, Settings, nanoseconds};
@@ -36,6 +37,7 @@ pub struct SimBackend<'w> {
     pub(super) finished: u64,
     /// Jobs whose change point the controller does not know yet.
     pub(super) unreported: BTreeSet<u32>,
+    pub(super) measurements: Measurements,
     next_arrival: usize,
     described: bool,
     idle: u32,
@@ -61,6 +63,7 @@ impl<'w> SimBackend<'w> {
             waiting: 0,
             finished: 0,
             unreported: BTreeSet::new(),
+            measurements: Measurements::default(),
             next_arrival: 0,
             described: false,
             idle: 0,
@@ -171,6 +174,7 @@ impl<'w> SimBackend<'w> {
         self.ledger.count(-1, 0);
         self.holding.remove(&job);
         self.unreported.remove(&job);
+        self.measurements.left(job, self.workload.jobs.get(job as usize).and_then(|job| job.spec.kind));
         events.push(Event::JobRemoved { id: JobId(job), reason: RemovalReason::Completed });
     }
 
@@ -206,6 +210,7 @@ impl<'w> SimBackend<'w> {
             self.waiting += 1;
             self.ledger.count(0, 1);
             self.stranded.waits(job.spec.eligibility, &job.spec.groups);
+            self.measurements.came(index as u32, job.spec.kind);
             if self.settings.counts(index) {
                 self.ledger.open_window();
             }
