@@ -51,8 +51,7 @@ impl Policy for Fifo {
             Mode::Backfill => queueing::Mode::Backfill { searches_max: config.searches_max },
         };
         let gang = Gang { fit: config.fit, demand: Demand::Requested };
-        let settings =
-            Settings { order: Order::Fifo, las: Las::default(), mode, gang, preemption: None, predict: false };
+        let settings = Settings { order: Order::Fifo, las: Las::default(), mode, gang, preemption: None };
         Ok(Self { queueing: Queueing::new(settings)? })
     }
 

@@ -52,7 +52,6 @@ impl Policy for LeastService {
                 mode: Mode::Backfill { searches_max: config.searches_max },
                 gang: Gang { fit: config.fit, demand: Demand::Requested },
                 preemption: config.preemptive.then_some(preemption),
-                predict: false,
             })?,
         })
     }

@@ -9,6 +9,7 @@ use coretuner_sdk::{Cycle, Policy, Reason};
 #[derive(Debug)]
 pub struct Proportional {
     queueing: Queueing,
+    predict: bool,
 }
 
 /// Configuration.
@@ -54,18 +55,21 @@ impl Policy for Proportional {
     fn new(config: Config) -> Result<Self, String> {
         let mode = if config.backfill { Mode::Backfill { searches_max: config.searches_max } } else { Mode::Strict };
         Ok(Self {
+            predict: config.predict,
             queueing: Queueing::new(Settings {
                 order: config.order,
                 las: config.las,
                 mode,
                 gang: Gang { fit: config.fit, demand: Demand::Proportional },
                 preemption: config.preemption,
-                predict: config.predict,
             })?,
         })
     }
 
     fn decide(&mut self, cycle: &mut Cycle<'_>) {
+        if self.predict {
+            self.queueing.predict(cycle);
+        }
         self.queueing.run(cycle);
     }
 }

@@ -9,6 +9,7 @@ use coretuner_sdk::{Cycle, Policy, Reason};
 #[derive(Debug)]
 pub struct Srtf {
     queueing: Queueing,
+    predict: bool,
 }
 
 /// What a job needs.
@@ -61,18 +62,21 @@ impl Policy for Srtf {
             Measure::Service => Order::Srsf,
         };
         Ok(Self {
+            predict: config.predict,
             queueing: Queueing::new(Settings {
                 order,
                 las: Las::default(),
                 mode: Mode::Backfill { searches_max: config.searches_max },
                 gang: Gang { fit: config.fit, demand: Demand::Requested },
                 preemption: config.preemption,
-                predict: config.predict,
             })?,
         })
     }
 
     fn decide(&mut self, cycle: &mut Cycle<'_>) {
+        if self.predict {
+            self.queueing.predict(cycle);
+        }
         self.queueing.run(cycle);
     }
 }

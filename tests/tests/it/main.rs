@@ -4,5 +4,6 @@ mod cli;
 mod layering;
 mod licences;
 mod metadata;
+mod sdk_view;
 mod tidy;
 mod traces;

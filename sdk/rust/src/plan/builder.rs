@@ -21,6 +21,8 @@ pub struct PlanBuilder<'a> {
     pub(super) acted: BTreeSet<JobId>,
     pub(super) bundle: u32,
     pub(super) in_bundle: bool,
+    /// Where the bundle, or the single action, began in the free-resource view.
+    mark: usize,
 }
 
 /// An action that was just noted, to say more about it.
@@ -71,7 +73,7 @@ impl Noted<'_> {
 impl<'a> PlanBuilder<'a> {
     pub(crate) fn new(cluster: &'a Cluster, space: &'a mut Space) -> Self {
         let plan = Plan { revision: cluster.revision(), ..Plan::default() };
-        Self { cluster, space, plan, acted: BTreeSet::new(), bundle: 0, in_bundle: false }
+        Self { cluster, space, plan, acted: BTreeSet::new(), bundle: 0, in_bundle: false, mark: 0 }
     }
 
     /// Undoes what the plan took in the free-resource view and hands the plan out.
@@ -152,6 +154,9 @@ impl<'a> PlanBuilder<'a> {
     pub fn bundle<T, E>(&mut self, make: impl FnOnce(&mut Self) -> Result<T, E>) -> Result<T, E> {
         let (mark, lengths) = (self.space.savepoint(), table::lengths(&self.plan));
         let outer = std::mem::replace(&mut self.in_bundle, true);
+        if !outer {
+            self.mark = mark;
+        }
         let result = make(self);
         self.in_bundle = outer;
         if result.is_err() {
@@ -174,7 +179,12 @@ impl<'a> PlanBuilder<'a> {
     /// Runs `look` on the free resources as the plan leaves them, with takes and gives that are undone afterwards.
     pub(crate) fn try_out<T>(&mut self, look: impl FnOnce(&mut Self) -> T) -> T {
         let mark = self.space.savepoint();
+        let outer = self.mark;
+        if !self.in_bundle {
+            self.mark = mark;
+        }
         let result = look(self);
+        self.mark = outer;
         self.space.rollback(mark);
         result
     }
@@ -210,6 +220,9 @@ impl<'a> PlanBuilder<'a> {
         mut rows: Vec<Allocation>,
     ) -> Result<Noted<'_>, PlanError> {
         let mark = self.space.savepoint();
+        if !self.in_bundle {
+            self.mark = mark;
+        }
         self.give_back(job, held);
         if let Err(error) = self.take(job, &mut rows) {
             self.space.rollback(mark);
@@ -255,8 +268,7 @@ impl<'a> PlanBuilder<'a> {
                 Lack::Gpu => PlanError::NoGpu(row.node),
             })?;
         }
-        let (gpu, cpu) = totals(rows);
-        self.space.take_quota(self.cluster, job.queue, gpu, cpu).map_err(PlanError::Quota)
+        self.space.take_quota(self.cluster, job.queue, totals(rows), self.mark).map_err(PlanError::Quota)
     }
 }
 

@@ -47,6 +47,14 @@ impl Queueing {
         })
     }
 
+    /// Asks the host how fast jobs run that never ran, for orders that need it; before [`Queueing::run`]. Apart from it,
+    /// so that a policy that never calls it needs no predictions granted.
+    pub fn predict(&mut self, cycle: &mut Cycle<'_>) {
+        if matches!(self.settings.order, Order::Srtf | Order::Srsf) {
+            self.rates.predict(cycle);
+        }
+    }
+
     /// Follows the changes and plans.
     pub fn run(&mut self, cycle: &mut Cycle<'_>) {
         self.follow(cycle);
@@ -62,13 +70,10 @@ impl Queueing {
         }
     }
 
-    fn follow(&mut self, cycle: &mut Cycle<'_>) {
+    fn follow(&mut self, cycle: &Cycle<'_>) {
         let changes = cycle.changes;
         if changes.image {
-            self.forget_all();
-        }
-        if matches!(self.settings.order, Order::Srtf | Order::Srsf) && self.settings.predict {
-            self.rates.predict(cycle);
+            self.forget_all(cycle);
         }
         changes.removed.iter().for_each(|job| self.forget(*job));
         let mut fell = false;
@@ -82,10 +87,10 @@ impl Queueing {
         }
     }
 
-    fn forget_all(&mut self) {
+    fn forget_all(&mut self, cycle: &Cycle<'_>) {
         self.backlog.clear();
         self.running.clear();
-        self.rates.clear();
+        self.rates.retain(|job| cycle.cluster.job(job).is_some());
         self.timers.clear();
         self.timer_of.clear();
         self.waits_since.clear();

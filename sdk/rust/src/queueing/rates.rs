@@ -17,8 +17,8 @@ pub(super) struct Rates {
 type Question = (GpuKind, u32, u32, u32, u32);
 
 impl Rates {
-    pub(super) fn clear(&mut self) {
-        self.by_job.clear();
+    pub(super) fn retain(&mut self, keep: impl Fn(JobId) -> bool) {
+        self.by_job.retain(|job, _| keep(*job));
     }
 
     pub(super) fn get(&self, job: JobId) -> Option<f64> {

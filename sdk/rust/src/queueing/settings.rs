@@ -54,8 +54,6 @@ pub struct Settings {
     pub gang: Gang,
     /// None: running jobs stay. Never used with [`Order::Fifo`].
     pub preemption: Option<Preemption>,
-    /// Ask the host for the speed of jobs that never ran, for orders that need it.
-    pub predict: bool,
 }
 
 /// Reasons that [`crate::queueing::Queueing`] gives; a policy that uses it declares them.

@@ -128,7 +128,7 @@ impl Space {
         Ok(mask)
     }
 
-    /// Gives back what a row holds. `node_devices` bounds nothing: the host's rows are legal.
+    /// Gives back what a row holds.
     pub(crate) fn give(&mut self, row: &Allocation) {
         let Some(free) = self.free(row.node) else { return };
         let mut free = free.clone();
@@ -138,22 +138,40 @@ impl Space {
         self.change(row.node, free);
     }
 
-    /// Adds to the use of a queue and those above; the error names the queue whose ceiling is in the way.
-    pub(crate) fn take_quota(&mut self, cluster: &Cluster, queue: QueueId, gpu: u64, cpu: u64) -> Result<(), QueueId> {
+    /// Adds (GPU, CPU) to the use of a queue and those above; the error names the queue whose ceiling is in the way. A
+    /// use above a lowered ceiling may stay as it was at `mark`, where the bundle began.
+    pub(crate) fn take_quota(
+        &mut self,
+        cluster: &Cluster,
+        queue: QueueId,
+        (gpu, cpu): (u64, u64),
+        mark: usize,
+    ) -> Result<(), QueueId> {
         for queue in cluster.ancestry(queue) {
-            let (more_gpu, more_cpu) = self.queues.get(&queue.id).copied().unwrap_or_default();
-            let fits = |used: u64, more: i64, add: u64, maximum: Option<u32>| {
-                let ceiling = maximum.map(|maximum| u64::from(maximum).max(used));
-                add == 0 || ceiling.is_none_or(|ceiling| used.saturating_add_signed(more) + add <= ceiling)
+            let (now_gpu, now_cpu) = self.queues.get(&queue.id).copied().unwrap_or_default();
+            let (old_gpu, old_cpu) = self.queue_at(queue.id, mark);
+            let fits = |said: u64, now: i64, old: i64, add: u64, maximum: Option<u32>| {
+                let before = said.saturating_add_signed(old);
+                let ceiling = maximum.map(|maximum| u64::from(maximum).max(before));
+                add == 0 || ceiling.is_none_or(|ceiling| said.saturating_add_signed(now) + add <= ceiling)
             };
-            if !fits(queue.used_gpu_milli, more_gpu, gpu, queue.maximum_gpu_milli)
-                || !fits(queue.used_cpu_milli, more_cpu, cpu, queue.maximum_cpu_milli)
+            if !fits(queue.used_gpu_milli, now_gpu, old_gpu, gpu, queue.maximum_gpu_milli)
+                || !fits(queue.used_cpu_milli, now_cpu, old_cpu, cpu, queue.maximum_cpu_milli)
             {
                 return Err(queue.id);
             }
         }
         self.add_quota(cluster, queue, gpu as i64, cpu as i64);
         Ok(())
+    }
+
+    /// A queue's use as it was at `mark`.
+    fn queue_at(&self, queue: QueueId, mark: usize) -> Use {
+        let first = self.undo.iter().skip(mark).find_map(|undo| match undo {
+            Undo::Queue(id, used) if *id == queue => Some(*used),
+            _ => None,
+        });
+        first.or_else(|| self.queues.get(&queue).copied()).unwrap_or_default()
     }
 
     pub(crate) fn give_quota(&mut self, cluster: &Cluster, queue: QueueId, gpu: u64, cpu: u64) {
