@@ -43,7 +43,7 @@ fn skipped_tests() -> PathBuf {
 /// All checks; one that fails does not stop the others.
 fn check(steps: &mut Steps, library: PathBuf) {
     let policies = files::root().join("policies/Cargo.toml");
-    let mut workspaces = vec![("host", files::root().join("Cargo.toml"))];
+    let mut workspaces = vec![("host", host())];
     workspaces.extend(policies.is_file().then_some(("policies", policies)));
     for (name, manifest) in &workspaces {
         let title = format!("{name}: formatting");
@@ -58,12 +58,16 @@ fn check(steps: &mut Steps, library: PathBuf) {
         command.env("RUSTDOCFLAGS", "-D warnings");
         always(steps, &format!("{name}: documentation"), command);
     }
-    always(steps, "build the coretuner program", cargo::build_program());
+    always(steps, "host: build", on(&host(), "build", &["--workspace", "--all-targets"]));
     for (name, manifest) in &workspaces {
         let mut command = on(manifest, "test", &["--workspace", "--no-fail-fast"]);
         command.env(onnxruntime::OVERRIDE, &library).env("CORETUNER_SKIPPED_TESTS", skipped_tests());
         always(steps, &format!("{name}: tests"), command);
     }
+}
+
+fn host() -> PathBuf {
+    files::root().join("Cargo.toml")
 }
 
 /// A cargo command on one workspace; all share one target folder.

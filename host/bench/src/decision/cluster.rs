@@ -1,0 +1,79 @@
+//! A cluster at work: most GPUs taken, a few jobs waiting.
+
+use crate::error::Error;
+use coretuner_contract::cluster::{Delta, Trigger};
+use coretuner_core::event::Event;
+use coretuner_core::fallback;
+use coretuner_core::model::{ClassId, JobId, NodeId, QueueId};
+use coretuner_core::state::State;
+use coretuner_core::view::Cursor;
+use coretuner_simulator::workload::{GenerateOptions, Workload, generate};
+use std::sync::Arc;
+
+/// Jobs per node: enough to take about four of five GPUs.
+const JOBS_PER_NODE: f64 = 3.2;
+
+/// What one measurement needs.
+pub(crate) struct Scene {
+    pub(crate) workload: Arc<Workload>,
+    /// The whole cluster, for a new instance.
+    pub(crate) image: Delta,
+    /// Nothing changed since.
+    pub(crate) unchanged: Delta,
+}
+
+/// A cluster of so many nodes with so many waiting jobs.
+pub(crate) fn scene(nodes: u32, waiting: u32) -> Result<Scene, Error> {
+    let running = (f64::from(nodes) * JOBS_PER_NODE) as u32;
+    let options = GenerateOptions { jobs: running + waiting, servers: nodes, ..GenerateOptions::default() };
+    let workload = Arc::new(generate(&options)?);
+    let mut state = State::new();
+    describe(&mut state, &workload)?;
+    submit(&mut state, &workload, 0..running)?;
+    let plan = fallback::plan(&state);
+    state.judge(0, &plan);
+    withdraw_waiting(&mut state)?;
+    submit(&mut state, &workload, running..running + waiting)?;
+    let mut cursor = Cursor::new();
+    let image = cursor.delta(&state, Trigger::IMAGE, &[]);
+    let unchanged = cursor.delta(&state, Trigger::TIMER, &[]);
+    Ok(Scene { workload, image, unchanged })
+}
+
+fn describe(state: &mut State, workload: &Workload) -> Result<(), Error> {
+    for (id, spec) in (0..).zip(&workload.queues) {
+        apply(state, &Event::QueueSet { id: QueueId(id), spec: spec.clone() })?;
+    }
+    for (id, spec) in (0..).zip(&workload.nodes) {
+        apply(state, &Event::NodeSet { id: NodeId(id), spec: spec.clone() })?;
+    }
+    for (id, nodes) in (0..).zip(&workload.classes) {
+        apply(state, &Event::ClassSet { id: ClassId(id), nodes: nodes.clone() })?;
+    }
+    Ok(())
+}
+
+fn submit(state: &mut State, workload: &Workload, range: std::ops::Range<u32>) -> Result<(), Error> {
+    for id in range {
+        if let Some(job) = workload.jobs.get(id as usize) {
+            let mut spec = job.spec.clone();
+            spec.submit_ns = 0;
+            apply(state, &Event::JobSubmitted { id: JobId(id), spec })?;
+        }
+    }
+    Ok(())
+}
+
+/// What found no place leaves, so that only the jobs submitted next wait.
+fn withdraw_waiting(state: &mut State) -> Result<(), Error> {
+    let waiting: Vec<JobId> = state.waiting().collect();
+    for id in waiting {
+        let reason = coretuner_core::event::RemovalReason::Withdrawn;
+        apply(state, &Event::JobRemoved { id, reason })?;
+    }
+    Ok(())
+}
+
+fn apply(state: &mut State, event: &Event) -> Result<(), Error> {
+    state.apply(0, event).map_err(|error| Error::Cluster(error.to_string()))
+}
