@@ -84,7 +84,7 @@ pub fn undescribed(text: &str) -> Vec<(usize, String)> {
 fn is_described(before: &[&str]) -> bool {
     let attribute = |line: &str| line.starts_with("#[") || line.ends_with(")]");
     let last = before.iter().rev().map(|line| line.trim()).find(|line| !attribute(line));
-    last.is_some_and(|line| line.starts_with("///"))
+    last.is_some_and(|line| line.starts_with("///") || line.starts_with("$(#["))
 }
 
 /// The name of the function that starts on this line.

@@ -77,10 +77,12 @@ impl PolicyEngine {
         Ok(Self { inner: Arc::new(Inner { engine, mode, limits, allocator, ticks }) })
     }
 
+    /// How its guests are metered.
     pub fn mode(&self) -> Mode {
         self.inner.mode
     }
 
+    /// The limits that it was made with.
     pub fn limits(&self) -> &Limits {
         &self.inner.limits
     }

@@ -65,10 +65,12 @@ impl Grants {
         Self(Capability::ALL.into_iter().collect())
     }
 
+    /// Whether this capability is granted.
     pub fn contains(&self, capability: Capability) -> bool {
         self.0.contains(&capability)
     }
 
+    /// The granted capabilities, in their fixed order.
     pub fn iter(&self) -> impl Iterator<Item = Capability> {
         self.0.iter().copied()
     }

@@ -14,6 +14,7 @@ pub struct KvStore {
 }
 
 impl KvStore {
+    /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }

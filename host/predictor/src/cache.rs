@@ -23,6 +23,7 @@ struct Slot {
 }
 
 impl Cache {
+    /// An empty cache that keeps at most `limit` entries.
     pub fn new(limit: usize) -> Self {
         Self { grids: BTreeMap::new(), limit, clock: 0 }
     }
@@ -35,6 +36,7 @@ impl Cache {
         slot.surfaces.get(&kind).filter(|(v, _)| *v == version).map(|(_, surface)| Arc::clone(surface))
     }
 
+    /// Keeps a surface of one kind, in the version it was made with.
     pub fn put(&mut self, grid: &Grid, kind: KindId, version: u32, surface: Arc<Surface>) {
         self.clock += 1;
         if !self.grids.contains_key(grid) {

@@ -109,6 +109,7 @@ pub(crate) struct Calibration {
 }
 
 impl Calibration {
+    /// What was learned of a kind on a GPU product, if anything.
     pub fn get(&self, kind: KindId, gpu_kind: &str) -> Option<&Learned> {
         // A borrowed pair is no key of the map; a calibrated cluster has few GPU kinds.
         let of_kind = self.learned.range((kind, String::new())..).take_while(|((k, _), _)| *k == kind);

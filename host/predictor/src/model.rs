@@ -72,6 +72,7 @@ pub(crate) struct LoadedModel {
 }
 
 impl LoadedModel {
+    /// Opens a model and checks that it can be used.
     pub fn open(runtime: &OnnxRuntime, source: &ModelSource, provider: Provider) -> Result<Self, ModelError> {
         let model = || source.clone();
         let bytes = match source {

@@ -30,6 +30,7 @@ impl Grid {
         })
     }
 
+    /// Points of the grid.
     pub fn points(&self) -> usize {
         self.gpus.len().saturating_mul(self.cpu_milli.len()).saturating_mul(self.memory_mib.len())
     }
@@ -60,6 +61,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// The rows that ask the model for one job over the grid.
     pub fn new(grid: &Grid, descriptor: &ModelDescriptor, belief: Option<&Belief>, storage_mib_per_s: f64) -> Self {
         let (job, gpu) = (features::job(descriptor), features::gpu(&grid.gpu_kind));
         let belief = belief.map(Belief::columns);
@@ -82,6 +84,7 @@ impl Plan {
         plan
     }
 
+    /// The rows, in the order of the grid.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }

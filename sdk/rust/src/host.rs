@@ -92,6 +92,7 @@ impl std::fmt::Debug for HostHandle<'_> {
 
 #[cfg(not(target_arch = "wasm32"))]
 impl<'a> HostHandle<'a> {
+    /// A handle on native code's host.
     pub fn new(host: &'a mut dyn Host) -> Self {
         Self { host }
     }
@@ -110,6 +111,7 @@ impl<'a> HostHandle<'a> {
         self.host.next_probe(job)
     }
 
+    /// Writes a line to the operator's log.
     pub fn log(&mut self, level: Level, message: &str) {
         self.host.log(level, message);
     }
@@ -124,10 +126,12 @@ impl<'a> HostHandle<'a> {
         self.host.kv_set(key, value)
     }
 
+    /// Forgets a value; takes effect with the accepted cycle.
     pub fn kv_delete(&mut self, key: &str) {
         self.host.kv_delete(key);
     }
 
+    /// Keys that start with `prefix`, ascending.
     pub fn kv_keys(&mut self, prefix: &str) -> Vec<String> {
         self.host.kv_keys(prefix)
     }

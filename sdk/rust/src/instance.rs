@@ -73,10 +73,12 @@ impl<P> Default for Instance<P> {
 }
 
 impl<P: Policy> Instance<P> {
+    /// An instance without configuration and without a view.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// What the policy says about itself.
     pub fn describe() -> Description {
         let schema = schemars::schema_for!(P::Config);
         Description {
@@ -128,10 +130,12 @@ impl<P: Policy> Instance<P> {
         Ok(plan)
     }
 
+    /// The policy's state for a successor; none when it keeps nothing.
     pub fn save_state(&self) -> Result<Option<SavedState>, String> {
         self.policy.as_ref().map_or(Ok(None), P::save_state)
     }
 
+    /// Hands a predecessor's state to the policy, which may refuse it.
     pub fn restore_state(&mut self, state: SavedState) -> Result<(), String> {
         let policy = self.policy.as_mut().ok_or("restore-state was called before configure")?;
         policy.restore_state(state)
@@ -142,6 +146,7 @@ impl<P: Policy> Instance<P> {
         &self.cluster
     }
 
+    /// The policy itself, once configured, for tests.
     pub fn policy(&self) -> Option<&P> {
         self.policy.as_ref()
     }

@@ -67,6 +67,7 @@ pub struct Cycle<'a> {
 }
 
 impl Cycle<'_> {
+    /// The time of this cycle, nanoseconds since the backend's epoch.
     pub fn now_ns(&self) -> u64 {
         self.cluster.now_ns()
     }

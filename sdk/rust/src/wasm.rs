@@ -53,6 +53,7 @@ impl HostHandle<'_> {
         HostHandle { host: std::marker::PhantomData }
     }
 
+    /// Predictions; see the native handle.
     pub fn curves(&mut self, request: &CurveRequest) -> Result<Curves, PredictError> {
         let curves = predict::query(&predict::CurveRequest {
             model: request.model.clone(),
@@ -75,10 +76,12 @@ impl HostHandle<'_> {
         }
     }
 
+    /// Core count at which one observation would tell most.
     pub fn next_probe(&mut self, job: JobId) -> Option<u32> {
         predict::next_probe(job.0)
     }
 
+    /// Writes a line to the operator's log.
     pub fn log(&mut self, level: Level, message: &str) {
         let level = match level {
             Level::Error => log::Level::Error,

@@ -26,6 +26,7 @@ pub struct Class {
     pub nodes: Eligible,
 }
 
+/// Which nodes a class may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Eligible {
     /// Every node, present and future.
@@ -35,6 +36,7 @@ pub enum Eligible {
 }
 
 impl Class {
+    /// Whether jobs of this class may use the node.
     pub fn contains(&self, node: NodeId) -> bool {
         match &self.nodes {
             Eligible::All => true,

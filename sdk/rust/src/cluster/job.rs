@@ -156,10 +156,12 @@ impl Job {
         self.allocations.iter().map(|row| u64::from(row.gpu_milli)).sum()
     }
 
+    /// Whether it waits for a place.
     pub fn is_waiting(&self) -> bool {
         self.phase == Phase::Waiting
     }
 
+    /// Whether it runs and was not told to stop.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
     }

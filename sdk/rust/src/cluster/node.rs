@@ -86,6 +86,7 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether it takes new jobs.
     pub fn is_schedulable(&self) -> bool {
         self.state == NodeState::Schedulable
     }

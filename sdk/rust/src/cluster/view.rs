@@ -30,22 +30,27 @@ impl Cluster {
         self.now_ns
     }
 
+    /// Revision of the host's state that this view shows.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
+    /// The node of that id, if it is there.
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(id.0)
     }
 
+    /// The job of that id, if it is there.
     pub fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(id.0)
     }
 
+    /// The queue of that id, if it is there.
     pub fn queue(&self, id: QueueId) -> Option<&Queue> {
         self.queues.get(id.0)
     }
 
+    /// The eligibility class of that id, if it is there.
     pub fn class(&self, id: ClassId) -> Option<&Class> {
         self.classes.get(id.0)
     }
@@ -55,6 +60,7 @@ impl Cluster {
         self.nodes.iter().map(|(_, node)| node)
     }
 
+    /// How many nodes there are.
     pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
@@ -64,6 +70,7 @@ impl Cluster {
         self.jobs.iter().map(|(_, job)| job)
     }
 
+    /// How many jobs there are, in any phase.
     pub fn job_count(&self) -> usize {
         self.jobs.len()
     }
@@ -78,6 +85,7 @@ impl Cluster {
         self.waiting.iter().filter_map(|(_, id)| self.job(*id))
     }
 
+    /// How many jobs wait.
     pub fn waiting_count(&self) -> usize {
         self.waiting.len()
     }
@@ -87,6 +95,7 @@ impl Cluster {
         self.running.iter().filter_map(|id| self.job(*id))
     }
 
+    /// How many jobs run.
     pub fn running_count(&self) -> usize {
         self.running.len()
     }

@@ -82,6 +82,7 @@ impl<'a> PlanBuilder<'a> {
         self.plan
     }
 
+    /// The view that the plan is made for.
     pub fn cluster(&self) -> &'a Cluster {
         self.cluster
     }
@@ -101,6 +102,7 @@ impl<'a> PlanBuilder<'a> {
         self.plan.actions.job.len()
     }
 
+    /// Whether the plan has no action yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -30,6 +30,7 @@ pub struct Why {
 }
 
 impl Why {
+    /// A reason with its code and arguments.
     pub fn new(code: &'static str, arguments: &[f64]) -> Self {
         Self { code, arguments: arguments.to_vec(), node: None, other_job: None }
     }

@@ -32,6 +32,7 @@ pub struct Queueing {
 const HOLDS_MAX: usize = 1000;
 
 impl Queueing {
+    /// An engine with checked settings; the error names the first senseless one.
     pub fn new(settings: Settings) -> Result<Self, String> {
         settings.las.check()?;
         settings.preemption.map_or(Ok(()), |preemption| preemption.check())?;
