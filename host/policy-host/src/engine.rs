@@ -82,7 +82,7 @@ impl PolicyEngine {
         self.inner.mode
     }
 
-    /// The limits that it was made with.
+    /// Limits in force.
     pub fn limits(&self) -> &Limits {
         &self.inner.limits
     }

@@ -61,7 +61,8 @@ fn backtrace(error: &wasmtime::Error) -> Vec<String> {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return Vec::new() };
     let frame = |frame: &wasmtime::FrameInfo| {
         let name = match frame.func_name() {
-            Some(name) => wasmtime_demangled(name),
+            // `{:#}` leaves out the hash of Rust's mangling.
+            Some(name) => format!("{:#}", rustc_demangle::demangle(name)),
             None => format!("function {}", frame.func_index()),
         };
         match frame.module_offset() {
@@ -70,13 +71,6 @@ fn backtrace(error: &wasmtime::Error) -> Vec<String> {
         }
     };
     backtrace.frames().iter().map(frame).collect()
-}
-
-/// Name without the hash that Rust's mangling adds.
-fn wasmtime_demangled(name: &str) -> String {
-    let end =
-        name.rfind("::h").filter(|at| name.len() - at == 19 && name[at + 3..].bytes().all(|b| b.is_ascii_hexdigit()));
-    name.get(..end.unwrap_or(name.len())).unwrap_or(name).to_owned()
 }
 
 /// A fault that no call raised.

@@ -70,7 +70,7 @@ impl Grants {
         self.0.contains(&capability)
     }
 
-    /// The granted capabilities, in their fixed order.
+    /// What is granted, in the contract's order.
     pub fn iter(&self) -> impl Iterator<Item = Capability> {
         self.0.iter().copied()
     }

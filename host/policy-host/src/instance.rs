@@ -4,12 +4,13 @@ use coretuner_contract::cluster::Delta;
 use coretuner_core::port::{Answer, PolicyFault};
 use wasmtime::Store;
 
+use crate::bindings::SchedulingPolicy;
 use crate::bindings::exports::coretuner::policy::policy::{Description, StateParam, StateResult};
-use crate::bindings::{SchedulingPolicy, SchedulingPolicyPre};
 use crate::engine::{Mode, PolicyEngine};
-use crate::fault::fault;
+use crate::fault::{fault, start_fault};
 use crate::guest::{Guest, MetricBook};
 use crate::limits::Limits;
+use crate::link::{Linked, WrongType};
 use crate::lower;
 
 /// One kind of call and what it may cost.
@@ -45,6 +46,22 @@ impl Phase {
     }
 }
 
+/// An instance could not be started.
+pub(crate) enum StartFailure {
+    Fault(PolicyFault),
+    /// An export has not the type that the contract gives it; found only on the first instance of a component.
+    WrongType(WrongType),
+}
+
+impl From<StartFailure> for PolicyFault {
+    fn from(failure: StartFailure) -> Self {
+        match failure {
+            StartFailure::Fault(fault) => fault,
+            StartFailure::WrongType(wrong) => start_fault(wrong.to_string()),
+        }
+    }
+}
+
 /// A started instance.
 pub(crate) struct Live {
     store: Store<Guest>,
@@ -56,16 +73,17 @@ pub(crate) struct Live {
 
 impl Live {
     /// Instantiates. The only place where stores are made: bounded in time, memory and data from the start.
-    pub(crate) fn start(pre: &SchedulingPolicyPre<Guest>, guest: Guest) -> Result<Self, PolicyFault> {
+    pub(crate) fn start(linked: &Linked, guest: Guest) -> Result<Self, StartFailure> {
         let engine = guest.engine.clone();
         let phase = Phase::start(engine.limits());
         let mut store = Store::new(engine.wasm(), guest);
         store.limiter(|guest| &mut guest.memory);
         store.set_hostcall_fuel(Limits::size(engine.limits().answer_bytes));
         let missed = engine.ticks_missed();
-        let policy = arm(&mut store, &phase)
-            .and_then(|()| pre.instantiate(&mut store))
-            .map_err(|error| fault(&phase, store.data(), engine.ticks_missed() - missed, &error))?;
+        let instance = arm(&mut store, &phase).and_then(|()| linked.pre.instantiate(&mut store)).map_err(|error| {
+            StartFailure::Fault(fault(&phase, store.data(), engine.ticks_missed() - missed, &error))
+        })?;
+        let policy = linked.bind(&mut store, &instance).map_err(StartFailure::WrongType)?;
         Ok(Self { store, policy, calls: 0, settled_bytes: None })
     }
 

@@ -2,21 +2,92 @@
 
 use std::time::Duration;
 
-use wasmtime::component::{Linker, LinkerInstance};
+use coretuner_contract::VERSION;
+use coretuner_core::model::JobId;
+use wasmtime::component::{Component, ComponentNamedList, Instance, InstancePre, Lift, Linker, LinkerInstance, Lower};
 use wasmtime::{AsContextMut, StoreContextMut};
 
+use crate::bindings::coretuner::policy::cluster::Delta;
 use crate::bindings::coretuner::policy::kv::KvError;
 use crate::bindings::coretuner::policy::log::Level as WitLevel;
+use crate::bindings::coretuner::policy::plan::Plan;
 use crate::bindings::coretuner::policy::predict::{CurveRequest, Curves, PredictError};
+use crate::bindings::exports::coretuner::policy::policy::{Description, StateParam, StateResult};
+use crate::bindings::{SchedulingPolicy, SchedulingPolicyIndices};
 use crate::engine::{Mode, PolicyEngine};
 use crate::grants::{Capability, Grants};
 use crate::guest::{Guest, Level};
 use crate::kv::KvRefusal;
 use crate::shape::PACKAGE;
-use coretuner_contract::VERSION;
-use coretuner_core::model::JobId;
 
 type Store<'a> = StoreContextMut<'a, Guest>;
+
+/// A component with its imports resolved and its exports found; types of exports are checked when an instance is bound.
+pub(crate) struct Linked {
+    pub(crate) pre: InstancePre<Guest>,
+    indices: SchedulingPolicyIndices,
+    /// Full name of the exported interface.
+    export: String,
+}
+
+/// An export has not the type that the contract gives it.
+#[derive(Debug, thiserror::Error)]
+#[error("{function}: {message}")]
+pub(crate) struct WrongType {
+    function: &'static str,
+    message: String,
+}
+
+impl Linked {
+    /// Resolves the imports of a component whose names were checked before.
+    pub(crate) fn new(
+        engine: &PolicyEngine,
+        component: &Component,
+        grants: &Grants,
+        export: &str,
+    ) -> wasmtime::Result<Self> {
+        let pre = linker(engine, grants)?.instantiate_pre(component)?;
+        let indices = SchedulingPolicyIndices::new(&pre)?;
+        Ok(Self { pre, indices, export: export.to_owned() })
+    }
+
+    /// Binds an instance's exports.
+    pub(crate) fn bind(
+        &self,
+        store: &mut wasmtime::Store<Guest>,
+        instance: &Instance,
+    ) -> Result<SchedulingPolicy, WrongType> {
+        self.indices.load(&mut *store, instance).map_err(|error| {
+            self.mistyped(store, instance)
+                .unwrap_or_else(|| WrongType { function: "its exports", message: format!("{error:#}") })
+        })
+    }
+
+    /// Finds the first function of a wrong type; the generated code only says that there is one.
+    fn mistyped(&self, store: &mut wasmtime::Store<Guest>, instance: &Instance) -> Option<WrongType> {
+        self.probe::<(), (Description,)>(store, instance, "describe")
+            .or_else(|| self.probe::<(&str,), (Result<(), String>,)>(store, instance, "configure"))
+            .or_else(|| self.probe::<(Delta<'_>,), (Plan,)>(store, instance, "decide"))
+            .or_else(|| self.probe::<(), (Result<Option<StateResult>, String>,)>(store, instance, "save-state"))
+            .or_else(|| self.probe::<(StateParam<'_>,), (Result<(), String>,)>(store, instance, "restore-state"))
+    }
+
+    fn probe<P, R>(
+        &self,
+        store: &mut wasmtime::Store<Guest>,
+        instance: &Instance,
+        function: &'static str,
+    ) -> Option<WrongType>
+    where
+        P: ComponentNamedList + Lower,
+        R: ComponentNamedList + Lift,
+    {
+        let interface = instance.get_export_index(&mut *store, None, &self.export)?;
+        let index = instance.get_export_index(&mut *store, Some(&interface), function)?;
+        let error = instance.get_typed_func::<P, R>(&mut *store, index).err()?;
+        Some(WrongType { function, message: format!("{error:#}") })
+    }
+}
 
 /// A linker that offers what is granted and nothing else.
 pub(crate) fn linker(engine: &PolicyEngine, grants: &Grants) -> wasmtime::Result<Linker<Guest>> {

@@ -8,17 +8,19 @@ use std::sync::Arc;
 use coretuner_core::port::{PolicyFault, PolicyIdentity};
 use wasmtime::component::Component;
 
-use crate::bindings::SchedulingPolicyPre;
 use crate::bindings::exports::coretuner::policy::policy::Description;
 use crate::cache::{CacheOutcome, CodeCache};
 use crate::engine::PolicyEngine;
 use crate::grants::Grants;
 use crate::guest::Guest;
 use crate::host::Services;
-use crate::instance::Live;
-use crate::link;
+use crate::instance::{Live, StartFailure};
+use crate::link::Linked;
 use crate::policy::WasmPolicy;
 use crate::shape::{ComponentShape, ContractVersion, EXPORT, FUNCTIONS, ImportKind, PACKAGE, ShapeError};
+
+/// Longest name that a policy may give itself.
+const NAME_BYTES_MAX: usize = 64;
 
 /// Why a component is not taken. `policy` is the name that it was loaded under.
 #[derive(Debug, thiserror::Error)]
@@ -45,10 +47,12 @@ pub enum LoadError {
     ForeignImport { policy: String, import: String },
     #[error("policy `{policy}` cannot be compiled: {message}")]
     Compile { policy: String, message: String },
-    #[error("policy `{policy}` does not have the types of contract {version}: {message}")]
-    WrongTypes { policy: String, version: ContractVersion, message: String },
+    #[error("policy `{policy}` does not have the types of contract {contract}: {message}")]
+    WrongTypes { policy: String, contract: ContractVersion, message: String },
     #[error("policy `{policy}` does not start: {fault}")]
     Start { policy: String, fault: PolicyFault },
+    #[error("policy `{policy}` describes itself wrongly: {message}")]
+    Description { policy: String, message: String },
     #[error("policy `{policy}` refuses its configuration: {message}")]
     Configuration { policy: String, message: String },
 }
@@ -61,7 +65,7 @@ pub struct LoadedPolicy {
 
 struct Loaded {
     engine: PolicyEngine,
-    pre: SchedulingPolicyPre<Guest>,
+    linked: Linked,
     shape: ComponentShape,
     identity: PolicyIdentity,
     inspection: Inspection,
@@ -135,27 +139,22 @@ impl LoadedPolicy {
         }
         let shape =
             ComponentShape::read(bytes).map_err(|source| LoadError::NotAComponent { policy: policy(), source })?;
-        let version = check(name, &shape, grants)?;
+        let contract = check(name, &shape, grants)?;
         let digest = blake3::hash(bytes);
         let (component, cache_outcome) = cache
             .component(engine, bytes, &digest)
             .map_err(|error| LoadError::Compile { policy: policy(), message: format!("{error:#}") })?;
-        let pre = link(engine, &component, grants).map_err(|error| LoadError::WrongTypes {
-            policy: policy(),
-            version,
-            message: translated(&error),
-        })?;
-        let start = |fault| LoadError::Start { policy: policy(), fault };
-        let mut live = Live::start(&pre, Guest::new(engine, name, &shape, &Services::default())).map_err(start)?;
-        let description = live.describe().map_err(start)?;
-        let facts = Facts { digest, size_bytes: bytes.len() as u64, version, resources: resources(&component) };
-        let inspection = inspection(facts, &shape, description, live.guest().memory.bytes());
+        let linked = Linked::new(engine, &component, grants, shape.policy_export().unwrap_or_default())
+            .map_err(|error| LoadError::WrongTypes { policy: policy(), contract, message: one_line(&error) })?;
+        let first = first_instance(engine, name, contract, &shape, &linked)?;
+        let facts = Facts { digest, size_bytes: bytes.len() as u64, contract, resources: resources(&component) };
+        let inspection = inspection(facts, &shape, first);
         let identity = PolicyIdentity {
             name: inspection.name.clone(),
             version: inspection.version.clone(),
             digest: inspection.digest.clone(),
         };
-        let inner = Loaded { engine: engine.clone(), pre, shape, identity, inspection, cache_outcome };
+        let inner = Loaded { engine: engine.clone(), linked, shape, identity, inspection, cache_outcome };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -184,8 +183,8 @@ impl LoadedPolicy {
         &self.inner.engine
     }
 
-    pub(crate) fn pre(&self) -> &SchedulingPolicyPre<Guest> {
-        &self.inner.pre
+    pub(crate) fn linked(&self) -> &Linked {
+        &self.inner.linked
     }
 
     /// Data for a store of one more instance.
@@ -235,13 +234,42 @@ fn check(name: &str, shape: &ComponentShape, grants: &Grants) -> Result<Contract
     }
 }
 
-fn link(engine: &PolicyEngine, component: &Component, grants: &Grants) -> wasmtime::Result<SchedulingPolicyPre<Guest>> {
-    let pre = link::linker(engine, grants)?.instantiate_pre(component)?;
-    SchedulingPolicyPre::new(pre)
+/// Starts an instance to see that it can be, and lets it describe itself. Returns also its memory in bytes.
+fn first_instance(
+    engine: &PolicyEngine,
+    name: &str,
+    contract: ContractVersion,
+    shape: &ComponentShape,
+    linked: &Linked,
+) -> Result<(Description, u64), LoadError> {
+    let policy = || name.to_owned();
+    let guest = Guest::new(engine, name, shape, &Services::default());
+    let mut live = Live::start(linked, guest).map_err(|failure| match failure {
+        StartFailure::Fault(fault) => LoadError::Start { policy: policy(), fault },
+        StartFailure::WrongType(wrong) => {
+            LoadError::WrongTypes { policy: policy(), contract, message: wrong.to_string() }
+        }
+    })?;
+    let description = live.describe().map_err(|fault| LoadError::Start { policy: policy(), fault })?;
+    check_description(&description).map_err(|message| LoadError::Description { policy: policy(), message })?;
+    Ok((description, live.guest().memory.bytes()))
 }
 
-/// The linker's chain of causes in one line, without its guess at the reason.
-fn translated(error: &wasmtime::Error) -> String {
+/// The name goes into reports, metrics and `kv`; the schema is shown to operators.
+fn check_description(description: &Description) -> Result<(), String> {
+    let name = &description.name;
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(plain) {
+        let shown: String = name.chars().take(NAME_BYTES_MAX).collect();
+        return Err(format!("its name {shown:?} is not 1 to {NAME_BYTES_MAX} of a-z, 0-9 and `-`"));
+    }
+    serde_json::from_str::<serde_json::Value>(&description.configuration_schema)
+        .map(|_| ())
+        .map_err(|error| format!("its configuration schema is not JSON: {error}"))
+}
+
+/// The linker's chain of causes in one line.
+fn one_line(error: &wasmtime::Error) -> String {
     let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
     causes.join(": ").replace('\n', " ")
 }
@@ -258,11 +286,12 @@ fn resources(component: &Component) -> Option<Resources> {
 struct Facts {
     digest: blake3::Hash,
     size_bytes: u64,
-    version: ContractVersion,
+    contract: ContractVersion,
     resources: Option<Resources>,
 }
 
-fn inspection(facts: Facts, shape: &ComponentShape, description: Description, memory_bytes: u64) -> Inspection {
+fn inspection(facts: Facts, shape: &ComponentShape, first: (Description, u64)) -> Inspection {
+    let (description, memory_bytes) = first;
     let reasons = description.reasons.into_iter();
     Inspection {
         name: description.name,
@@ -270,7 +299,7 @@ fn inspection(facts: Facts, shape: &ComponentShape, description: Description, me
         summary: description.summary,
         digest: format!("blake3:{}", facts.digest.to_hex()),
         size_bytes: facts.size_bytes,
-        contract: facts.version,
+        contract: facts.contract,
         shape: shape.clone(),
         reasons: reasons.map(|r| ReasonCode { code: r.code, text: r.text, arguments: r.arguments }).collect(),
         configuration_schema: description.configuration_schema,
@@ -279,3 +308,6 @@ fn inspection(facts: Facts, shape: &ComponentShape, description: Description, me
         memory_bytes_at_start: memory_bytes,
     }
 }
+
+#[cfg(test)]
+mod tests;

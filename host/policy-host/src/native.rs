@@ -72,7 +72,7 @@ mod tests {
             if made < 3 { Ok(Box::new(decide) as NativeDecide) } else { Err("no more".into()) }
         })
         .unwrap();
-        let mut revision = |policy: &mut NativePolicy| policy.decide(&Delta::default()).unwrap().plan.revision;
+        let revision = |policy: &mut NativePolicy| policy.decide(&Delta::default()).unwrap().plan.revision;
         assert!(policy.needs_image());
         assert_eq!((revision(&mut policy), revision(&mut policy)), (1, 2));
         assert!(!policy.needs_image());

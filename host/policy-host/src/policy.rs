@@ -127,7 +127,7 @@ impl WasmPolicy {
         let mut guest: Guest = self.loaded.guest(&self.services);
         guest.metrics = std::mem::take(&mut self.metrics);
         self.instances += 1;
-        Live::start(self.loaded.pre(), guest)
+        Ok(Live::start(self.loaded.linked(), guest)?)
     }
 
     /// Drops the store: a store that has trapped must never be entered again.

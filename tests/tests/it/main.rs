@@ -4,6 +4,7 @@ mod cli;
 mod layering;
 mod licences;
 mod metadata;
+mod policy_host;
 mod sdk_view;
 mod tidy;
 mod traces;
