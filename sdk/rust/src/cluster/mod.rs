@@ -15,3 +15,6 @@ pub use group::{Class, Eligible, Queue};
 pub use job::{Allocation, Group, Job, Phase, Progress, ResizeRights};
 pub use node::{Free, Node, NodeState, Share};
 pub use view::Cluster;
+
+#[cfg(test)]
+mod tests;

@@ -10,3 +10,6 @@ pub use builder::{Noted, PlanBuilder};
 pub use error::PlanError;
 pub use table::{Placement, Resize};
 pub use trade::{Change, Step, Why};
+
+#[cfg(test)]
+mod tests;

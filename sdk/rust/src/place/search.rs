@@ -1,4 +1,4 @@
-//! Where a gang fits: pure searches on what a plan in the making has left.
+//! The searches.
 
 use coretuner_contract::GPU_MILLI;
 
