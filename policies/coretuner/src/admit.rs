@@ -16,8 +16,8 @@ use crate::room::{ProfileOf, make_room};
 use crate::roster::Roster;
 use crate::targets::Market;
 
-/// Searches for room per cycle: each looks at every node.
-const ROOM_SEARCHES_MAX: u32 = 4;
+/// Nodes looked at in search of room per cycle: each search looks at every node.
+const ROOM_NODES_MAX: usize = 100_000;
 
 /// Jobs without GPUs of one profile that are placed in one go.
 const FIXED_AT_ONCE_MAX: usize = 256;
@@ -30,7 +30,7 @@ pub(crate) struct Admission<'a> {
     pub(crate) failed: BTreeMap<ProfileId, Wait>,
     placed: BTreeSet<JobId>,
     extra: BTreeMap<ClassNo, u32>,
-    room_searches: u32,
+    room_nodes: usize,
 }
 
 impl<'a> Admission<'a> {
@@ -41,7 +41,7 @@ impl<'a> Admission<'a> {
             failed: BTreeMap::new(),
             placed: BTreeSet::new(),
             extra: BTreeMap::new(),
-            room_searches: 0,
+            room_nodes: 0,
         }
     }
 
@@ -148,8 +148,8 @@ impl<'a> Admission<'a> {
         if place_gang(desk, draft, market, seeker) {
             return true;
         }
-        if desk.config.room && seeker.gpus > 1 && self.room_searches < ROOM_SEARCHES_MAX {
-            self.room_searches += 1;
+        if desk.config.room && seeker.gpus > 1 && self.room_nodes < ROOM_NODES_MAX {
+            self.room_nodes += desk.cluster.node_count();
             if make_room(desk, draft, market, seeker, self.profile_of) {
                 return true;
             }

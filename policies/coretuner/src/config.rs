@@ -1,36 +1,17 @@
 //! What an operator can set.
 
+use coretuner_sdk::order::{Las, Order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Which job goes first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    /// First come, first served. Never preempts.
-    Fifo,
-    /// Least attained service (GPU-seconds) first.
-    Las,
-    /// Shortest remaining time first.
-    Srtf,
-    /// Smallest remaining time × GPUs first.
-    #[default]
-    Srsf,
-}
-
-impl Order {
-    /// Whether a job that goes first may take the place of a running one.
-    pub(crate) fn preempts(self) -> bool {
-        self != Self::Fifo
-    }
-}
 
 /// Configuration of the CoreTuner policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Which job goes first.
+    /// Which job goes first. All but `fifo` may preempt, at ticks.
     pub order: Order,
+    /// For `las`: attained GPU-seconds at which a job falls to the next queue, rising.
+    pub las_thresholds_gpu_s: Vec<f64>,
     /// Seconds between the moments at which a running job may be preempted for one that goes first. Starts and
     /// resizes do not wait for them.
     pub tick_s: f64,
@@ -60,7 +41,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            order: Order::default(),
+            order: Order::Srsf,
+            las_thresholds_gpu_s: Las::default().thresholds_gpu_s,
             tick_s: 300.0,
             floor: true,
             cpu_quantum_milli: 1000,
@@ -77,6 +59,16 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Whether a job that goes first may take the place of a running one.
+    pub(crate) fn preempts(&self) -> bool {
+        self.order != Order::Fifo
+    }
+
+    /// Queues of attained service.
+    pub(crate) fn las(&self) -> Las {
+        Las { thresholds_gpu_s: self.las_thresholds_gpu_s.clone(), promote_after: None }
+    }
+
     /// What is wrong with it, for a person.
     pub(crate) fn check(&self) -> Result<(), String> {
         let positive = |name: &str, value: f64| {
@@ -94,6 +86,7 @@ impl Config {
         if !self.restart_cost_s.is_finite() || self.restart_cost_s < 0.0 {
             return Err(format!("`restart_cost_s` is {}, but must not be below 0", self.restart_cost_s));
         }
+        self.las().check().map_err(|_| "`las_thresholds_gpu_s` must be positive and rising".to_owned())?;
         self.memory_levels.iter().try_for_each(|&level| positive("memory_levels", level))
     }
 }
@@ -123,6 +116,7 @@ mod tests {
         check(r#"{"memory_levels": [1, -2]}"#, "memory_levels");
         check(r#"{"restart_cost_s": -1}"#, "restart_cost_s");
         check(r#"{"memory_units": 9999}"#, "512");
+        check(r#"{"las_thresholds_gpu_s": [2, 1]}"#, "las_thresholds_gpu_s");
         check(r#"{"order": "random"}"#, "random");
         check(r#"{"tick": 1}"#, "tick");
     }

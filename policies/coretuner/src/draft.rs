@@ -58,6 +58,13 @@ impl<'a> Draft<'a> {
         self.touched().filter(fits).filter(|berth| allowed(berth.id)).for_each(visit);
     }
 
+    /// Every open node with at least `gpus` free GPUs.
+    pub(crate) fn all_spots(&self, gpus: u32) -> impl Iterator<Item = &Berth> {
+        let untouched = self.fleet.all_spots(gpus).filter(|berth| !self.changes.touched.contains_key(&berth.id));
+        let fits = move |berth: &&Berth| berth.open && berth.shape.is_some() && berth.gpus_free >= gpus;
+        untouched.chain(self.touched().filter(fits))
+    }
+
     pub(crate) fn add_gang(&mut self, node: NodeId, gang: Resident) {
         self.edit(node, |berth| berth.add(gang));
     }

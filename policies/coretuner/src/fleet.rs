@@ -189,6 +189,13 @@ impl Fleet {
         busy.chain(enough.filter_map(first).filter_map(|node| self.get(*node)))
     }
 
+    /// Every open node with at least `gpus` free GPUs, alike ones too.
+    pub(crate) fn all_spots(&self, gpus: u32) -> impl Iterator<Item = &Berth> {
+        let busy = self.busy.range(gpus..).flat_map(|(_, nodes)| nodes.iter());
+        let idle = self.idle.iter().filter(move |(group, _)| group.gpus_free >= gpus);
+        busy.chain(idle.flat_map(|(_, nodes)| nodes.iter())).filter_map(|node| self.get(*node))
+    }
+
     /// The shape with most GPUs among open nodes.
     pub(crate) fn commonest_shape(&self) -> Option<ShapeId> {
         self.devices.iter().max_by_key(|(shape, count)| (**count, std::cmp::Reverse(**shape))).map(|(shape, _)| *shape)

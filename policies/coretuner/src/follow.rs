@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use coretuner_sdk::order::{Order, remaining_ns};
 use coretuner_sdk::solve::Amount;
 use coretuner_sdk::{Cluster, Cycle, Job, JobId, KindId, Node, NodeId, NodeState, Refusal};
 
 use crate::classes::{Classes, Pin};
-use crate::config::{Config, Order};
+use crate::config::Config;
 use crate::desk::Desk;
 use crate::fleet::{Berth, Fleet};
 use crate::oracle::Oracle;
@@ -289,25 +290,19 @@ fn key(desk: &mut Desk<'_, '_>, fleet: &Fleet, job: &Job, profile: ProfileId) ->
     let now_ns = desk.cluster.now_ns();
     match desk.config.order {
         Order::Fifo => 0.0,
-        Order::Las => job.progress(now_ns).service_gpu_s,
+        Order::Las => f64::from(desk.config.las().level(job.progress(now_ns).service_gpu_s)),
         Order::Srtf => remaining_s(desk, fleet, job, profile),
         Order::Srsf => remaining_s(desk, fleet, job, profile) * f64::from(desk.profile(profile).gpus().max(1)),
     }
 }
 
-/// At the present speed, or for a waiting job at the best that is predicted; by the submitter's estimate where work or
-/// speed is unknown; infinite where that is too.
+/// At the present speed, or for a waiting job at the best that is predicted; infinite where nobody knows.
 fn remaining_s(desk: &mut Desk<'_, '_>, fleet: &Fleet, job: &Job, profile: ProfileId) -> f64 {
     let now_ns = desk.cluster.now_ns();
-    let progress = job.progress(now_ns);
-    let present = Some(progress.iterations_per_s).filter(|speed| *speed > 0.0);
-    let speed = present.or_else(|| desk.peak_speed(fleet, job.id, profile));
-    if let (Some(left), Some(speed)) = (job.remaining_iterations(now_ns), speed.filter(|speed| *speed > 0.0)) {
-        return left / speed;
-    }
-    let gpus = f64::from(desk.profile(profile).gpus().max(1));
-    match job.estimated_duration_ns {
-        Some(all_ns) => (all_ns as f64 / SECOND_NS - progress.service_gpu_s / gpus).max(0.0),
-        None => f64::INFINITY,
+    let runs = job.progress(now_ns).iterations_per_s > 0.0;
+    let predicted = if runs { None } else { desk.peak_speed(fleet, job.id, profile) };
+    match remaining_ns(job, now_ns, predicted) {
+        u64::MAX => f64::INFINITY,
+        left_ns => left_ns as f64 / SECOND_NS,
     }
 }

@@ -24,7 +24,7 @@ mod swaps;
 mod targets;
 mod tick;
 
-pub use config::{Config, Order};
+pub use config::Config;
 pub use policy::CoreTuner;
 
 coretuner_sdk::export!(CoreTuner);

@@ -163,11 +163,10 @@ fn split_on(
     None
 }
 
-/// Every open node with enough free GPUs, alike ones too.
+/// Every open node with enough free GPUs that the job may use.
 fn all_open(desk: &Desk<'_, '_>, draft: &Draft<'_>, seeker: Seeker, gpus: u32, visit: &mut dyn FnMut(&Berth)) {
-    let fits = |berth: &&Berth| berth.open && berth.shape.is_some() && berth.gpus_free >= gpus.max(1);
-    let current = draft.fleet.iter().filter_map(|berth| draft.get(berth.id));
-    current.filter(fits).filter(|berth| desk.allows(seeker.profile, berth.id)).for_each(visit);
+    let allowed = |berth: &&Berth| desk.allows(seeker.profile, berth.id);
+    draft.all_spots(gpus.max(1)).filter(allowed).for_each(visit);
 }
 
 fn part_fits(desk: &Desk<'_, '_>, berth: &Berth, entry: &OnShape, part: Amount) -> bool {

@@ -91,7 +91,7 @@ impl CoreTuner {
 
     /// Whether running jobs may be preempted now.
     fn tick_due(&mut self, now_ns: u64) -> bool {
-        if !self.config.order.preempts() || now_ns < self.next_tick_ns {
+        if !self.config.preempts() || now_ns < self.next_tick_ns {
             return false;
         }
         let tick_ns = (self.config.tick_s * SECOND_NS) as u64;
@@ -101,7 +101,7 @@ impl CoreTuner {
 
     /// A tick matters only while jobs wait.
     fn ask_to_wake(&self, cycle: &mut Cycle<'_>) {
-        if self.config.order.preempts() && !self.book.roster.is_empty() {
+        if self.config.preempts() && !self.book.roster.is_empty() {
             cycle.plan.wake_at(self.next_tick_ns);
         }
         if let Some(at_ns) = self.book.next_retry_ns() {

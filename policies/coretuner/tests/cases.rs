@@ -213,6 +213,9 @@ fn least_attained_service_takes_turns() {
     let first = world.submit("gnmt", 8);
     world.cycle(0);
     let second = world.submit("gnmt", 8);
+    // 8 GPUs × 300 s stay in the first queue, the whole 600 s do not.
+    world.cycle(300);
+    assert!(world.is_running(first));
     world.cycle(300);
     assert!(world.is_running(second) && !world.is_running(first));
     assert_eq!(world.reason(first).as_deref(), Some("order"));

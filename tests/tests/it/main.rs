@@ -1,6 +1,7 @@
 //! All integration tests: one program, one module per subject.
 
 mod cli;
+mod golden;
 mod layering;
 mod licences;
 mod metadata;
