@@ -26,8 +26,10 @@ const FIXED_AT_ONCE_MAX: usize = 256;
 pub(crate) struct Admission<'a> {
     pub(crate) roster: &'a Roster,
     pub(crate) profile_of: ProfileOf<'a>,
-    /// Profiles that found no place, and why.
-    pub(crate) failed: BTreeMap<ProfileId, Wait>,
+    /// Profiles that found no place, and why: not tried again in this plan.
+    failed: BTreeMap<ProfileId, Wait>,
+    /// Profiles whose next job came when too few GPUs were left; those of it that were admitted before may still be placed.
+    pub(crate) short: BTreeMap<ProfileId, Wait>,
     placed: BTreeSet<JobId>,
     extra: BTreeMap<ClassNo, u32>,
     room_nodes: usize,
@@ -39,10 +41,18 @@ impl<'a> Admission<'a> {
             roster,
             profile_of,
             failed: BTreeMap::new(),
+            short: BTreeMap::new(),
             placed: BTreeSet::new(),
             extra: BTreeMap::new(),
             room_nodes: 0,
         }
+    }
+
+    /// Why the jobs of each profile that still wait do so.
+    pub(crate) fn into_waits(self) -> BTreeMap<ProfileId, Wait> {
+        let mut waits = self.short;
+        waits.extend(self.failed);
+        waits
     }
 
     /// Admits by free GPUs, places, and admits again what the failures leave, until nothing more fits.
@@ -58,6 +68,7 @@ impl<'a> Admission<'a> {
 
     /// The next jobs in order whose GPUs are free in all.
     fn admit(&mut self, desk: &Desk<'_, '_>, draft: &Draft<'_>) -> Vec<Seeker> {
+        self.short.clear();
         let mut free = draft.gpus_free;
         let mut admitted = Vec::new();
         let mut fixed: BTreeMap<ProfileId, usize> = BTreeMap::new();
@@ -72,7 +83,7 @@ impl<'a> Admission<'a> {
             }
             let gpus = desk.profile(profile).gpus();
             if u64::from(gpus) > free {
-                self.failed.insert(profile, Wait::Gpus { needed: gpus, free });
+                self.short.insert(profile, Wait::Gpus { needed: gpus, free });
                 continue;
             }
             free -= u64::from(gpus);

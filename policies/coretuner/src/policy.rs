@@ -85,8 +85,8 @@ impl CoreTuner {
         swap(&mut desk, &mut draft, exchanges, stale, &profile_of);
         let grants = share_out(&mut desk, &draft, stale);
         let refused = emit(&desk, &draft, &grants, market.price(), &mut cycle.plan);
-        let failed = admission.failed;
-        book.planned(config, cycle, failed, &refused);
+        let waits = admission.into_waits();
+        book.planned(config, cycle, waits, &refused);
     }
 
     /// Whether running jobs may be preempted now.

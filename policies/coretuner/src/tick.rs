@@ -72,7 +72,7 @@ fn choose(
             admitted.push(Seeker { job: ticket.job, profile, gpus });
             line.advance(profile);
         } else {
-            admission.failed.insert(profile, Wait::Gpus { needed: gpus, free: budget });
+            admission.short.insert(profile, Wait::Gpus { needed: gpus, free: budget });
         }
     }
     keep(&mut runners, None, &mut budget, &mut victims);

@@ -258,3 +258,18 @@ fn a_refused_start_is_left_alone_for_a_while() {
     assert_eq!(judgement.verdicts, []);
     assert!(world.is_running(job), "a job that the backend stopped starts again");
 }
+
+#[test]
+fn a_freed_gpu_is_taken_by_the_next_in_line() {
+    let mut world: World<CoreTuner> = World::new(1, FIFO);
+    // Several of each model wait, so that more of one profile want the one free GPU than can have it.
+    let names = ["alexnet", "gnmt", "deepspeech", "res18", "res50", "mobilenet", "lstm", "shufflenet"];
+    let jobs: Vec<_> = names.repeat(4).into_iter().map(|name| world.submit(name, 1)).collect();
+    world.cycle(0);
+    for done in [0, 1, 2, 3] {
+        world.complete(jobs[done]);
+        world.cycle(10);
+        let running = jobs.iter().filter(|job| world.is_running(**job)).count();
+        assert_eq!(running, 8);
+    }
+}
