@@ -326,14 +326,14 @@ mod tests {
     #[test]
     fn the_oldest_entries_go_first() {
         let folder = tempfile::tempdir().unwrap();
-        let entry = |name: &str, age_s: u64| {
+        let entry = |name: &str, written_s: u64| {
             let path = folder.path().join(format!("{name}.{SUFFIX}"));
             fs::write(&path, [0; 100]).unwrap();
-            let time = SystemTime::now() - std::time::Duration::from_secs(age_s);
+            let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(written_s);
             fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
             path
         };
-        let (old, middle, new) = (entry("old", 300), entry("middle", 200), entry("new", 100));
+        let (old, middle, new) = (entry("old", 100), entry("middle", 200), entry("new", 300));
         evict(folder.path(), 250, &new);
         assert!(!old.exists() && middle.exists() && new.exists());
         evict(folder.path(), 0, &new);

@@ -221,12 +221,9 @@ fn check(name: &str, shape: &ComponentShape, grants: &Grants) -> Result<Contract
             ImportKind::Foreign => return Err(LoadError::ForeignImport { policy: policy(), import: import_name() }),
         }
     }
-    let version = match (shape.contract, shape.policy_export()) {
-        (Some(version), Some(_)) => version,
-        _ => {
-            let exports = if shape.exports.is_empty() { "none".into() } else { shape.exports.join(", ") };
-            return Err(LoadError::NotAPolicy { policy: policy(), exports });
-        }
+    let (Some(version), Some(_)) = (shape.contract, shape.policy_export()) else {
+        let exports = if shape.exports.is_empty() { "none".into() } else { shape.exports.join(", ") };
+        return Err(LoadError::NotAPolicy { policy: policy(), exports });
     };
     match FUNCTIONS.into_iter().find(|function| !shape.functions.iter().any(|own| own == function)) {
         Some(function) => Err(LoadError::MissingFunction { policy: policy(), function }),

@@ -23,6 +23,7 @@ impl Predictor for Fake {
         PredictorIdentity { name: "fake".into(), digest: String::new(), engine: String::new() }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a slow predictor is what is tested")]
     fn curves(&self, query: &CurveQuery) -> Result<Curves, PredictError> {
         self.asked.lock().unwrap().push(query.clone());
         std::thread::sleep(self.delay);

@@ -18,6 +18,7 @@ impl Predictor for Fake {
         PredictorIdentity { name: "fake".into(), digest: String::new(), engine: String::new() }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a slow predictor is what is tested")]
     fn curves(&self, query: &CurveQuery) -> Result<port::Curves, port::PredictError> {
         if query.model == "none" {
             return Err(port::PredictError::UnknownModel(query.model.clone()));
