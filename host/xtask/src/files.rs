@@ -69,3 +69,24 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_follows_names_and_contents() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let paths = [folder.path().to_path_buf()];
+        let file = folder.path().join("a");
+        write(&file, b"one").expect("written");
+        let first = digest(&paths, "x").expect("a digest");
+        assert_eq!(digest(&paths, "x").expect("a digest"), first);
+        assert_ne!(digest(&paths, "y").expect("a digest"), first);
+        write(&file, b"two").expect("written");
+        assert_ne!(digest(&paths, "x").expect("a digest"), first);
+        write(&folder.path().join("target/b"), b"left out").expect("written");
+        write(&file, b"one").expect("written");
+        assert_eq!(digest(&paths, "x").expect("a digest"), first);
+    }
+}

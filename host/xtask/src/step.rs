@@ -82,3 +82,21 @@ impl Steps {
 fn seconds(took: Duration) -> String {
     format!("{:.1} s", took.as_secs_f64())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_counted_and_listed() {
+        let mut steps = Steps::new();
+        steps.attempt("works", || Ok(Done::Worked));
+        steps.attempt("skips", || Ok(Done::Skipped("it is there".to_owned())));
+        steps.attempt("fails", || Err(Error::Checks { count: 1 }));
+        assert_eq!(steps.failures(), 1);
+        let table = steps.table();
+        for word in ["works", "skipped: it is there", "FAILED", "total"] {
+            assert!(table.contains(word), "{word} in\n{table}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::setup::{guests, onnxruntime, toolchain};
 use crate::step::{Done, Steps};
 use crate::{cargo, files, process};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(clap::Args)]
@@ -13,7 +13,7 @@ pub(crate) struct Arguments {}
 impl Arguments {
     pub(crate) fn run(self) -> Result<(), Error> {
         let mut steps = Steps::new();
-        let result = set_up(&mut steps).map(|library| check(&mut steps, library));
+        let result = set_up(&mut steps).map(|library| check(&mut steps, &library));
         println!("\n{}", steps.table());
         let skipped = std::fs::read_to_string(skipped_tests()).unwrap_or_default();
         match skipped.trim() {
@@ -40,40 +40,38 @@ fn skipped_tests() -> PathBuf {
     files::target().join("skipped-tests.txt")
 }
 
+/// The cargo workspaces: name and manifest. The last one, guests that misbehave on purpose, has no tests of its own.
+const WORKSPACES: [(&str, &str); 3] =
+    [("host", "Cargo.toml"), ("policies", "policies/Cargo.toml"), ("bad guests", "tests/fixtures/bad/Cargo.toml")];
+
 /// All checks; one that fails does not stop the others.
-fn check(steps: &mut Steps, library: PathBuf) {
-    let policies = files::root().join("policies/Cargo.toml");
-    let mut workspaces = vec![("host", host())];
-    workspaces.extend(policies.is_file().then_some(("policies", policies)));
-    for (name, manifest) in &workspaces {
-        let title = format!("{name}: formatting");
-        optional(steps, &title, "rustfmt", on(manifest, "fmt", &["--all", "--check"]));
+fn check(steps: &mut Steps, library: &Path) {
+    let [host, policies, _] = WORKSPACES;
+    for (name, manifest) in WORKSPACES {
+        let command = on(manifest, "fmt", &["--all", "--check"]);
+        optional(steps, &format!("{name}: formatting"), "rustfmt", command);
     }
-    for (name, manifest) in &workspaces {
+    for (name, manifest) in WORKSPACES {
         let arguments = ["--workspace", "--all-targets", "--", "--deny", "warnings"];
         optional(steps, &format!("{name}: lints"), "clippy", on(manifest, "clippy", &arguments));
     }
-    for (name, manifest) in &workspaces {
+    for (name, manifest) in [host, policies] {
         let mut command = on(manifest, "doc", &["--workspace", "--no-deps", "--document-private-items"]);
         command.env("RUSTDOCFLAGS", "-D warnings");
         always(steps, &format!("{name}: documentation"), command);
     }
-    always(steps, "host: build", on(&host(), "build", &["--workspace", "--all-targets"]));
-    for (name, manifest) in &workspaces {
+    always(steps, "host: build", on(host.1, "build", &["--workspace", "--all-targets"]));
+    for (name, manifest) in [host, policies] {
         let mut command = on(manifest, "test", &["--workspace", "--no-fail-fast"]);
-        command.env(onnxruntime::OVERRIDE, &library).env("CORETUNER_SKIPPED_TESTS", skipped_tests());
+        command.env(onnxruntime::OVERRIDE, library).env("CORETUNER_SKIPPED_TESTS", skipped_tests());
         always(steps, &format!("{name}: tests"), command);
     }
 }
 
-fn host() -> PathBuf {
-    files::root().join("Cargo.toml")
-}
-
 /// A cargo command on one workspace; all share one target folder.
-fn on(manifest: &PathBuf, verb: &str, arguments: &[&str]) -> Command {
+fn on(manifest: &str, verb: &str, arguments: &[&str]) -> Command {
     let mut command = cargo::cargo();
-    command.arg(verb).arg("--manifest-path").arg(manifest).args(arguments);
+    command.arg(verb).arg("--manifest-path").arg(files::root().join(manifest)).args(arguments);
     command.env("CARGO_TARGET_DIR", files::target());
     command
 }

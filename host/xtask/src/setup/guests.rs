@@ -159,3 +159,44 @@ fn encode_module(core: &[u8]) -> Result<Vec<u8>, String> {
     encoder.validate(true).module(core).map_err(|error| format!("{error:#}"))?;
     encoder.encode().map_err(|error| format!("{error:#}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guests() -> Vec<Guest> {
+        let guest = |name: &str| Guest { package: name.into(), name: name.into(), manifest: "Cargo.toml".into() };
+        vec![guest("fifo"), guest("las")]
+    }
+
+    fn check(names: &[&str], expected: &[&str]) {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let found = select(guests(), &names).expect("known names");
+        let found: Vec<&str> = found.iter().map(|guest| guest.name.as_str()).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn names_choose_guests() {
+        check(&[], &["fifo", "las"]);
+        check(&["las"], &["las"]);
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = select(guests(), &["lass".to_owned()]).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains("lass") && error.contains("fifo, las"), "{error}");
+    }
+
+    #[test]
+    fn bytes_that_are_no_module_are_refused() {
+        let error = encode_module(b"no module").expect_err("refused");
+        assert!(!error.is_empty());
+    }
+
+    #[test]
+    fn paths_of_this_machine_are_mapped_away() {
+        let flags = rustflags();
+        assert!(flags.contains(&files::root().display().to_string()) && flags.contains("=/cargo"), "{flags}");
+    }
+}

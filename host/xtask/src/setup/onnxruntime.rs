@@ -184,6 +184,12 @@ mod tests {
     }
 
     #[test]
+    fn a_library_of_ones_own_must_be_there() {
+        let error = own_library("/nowhere/libonnxruntime.so".into()).expect_err("refused").to_string();
+        assert!(error.contains("/nowhere/libonnxruntime.so") && error.contains("what you can do"), "{error}");
+    }
+
+    #[test]
     fn a_wheel_that_differs_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("wheel");
