@@ -6,6 +6,7 @@ mod layering;
 mod licences;
 mod metadata;
 mod policy_host;
+mod readme;
 mod sdk_view;
 mod tidy;
 mod traces;
