@@ -53,6 +53,22 @@ fn a_waiting_job_is_told_why() {
 }
 
 #[test]
+fn a_job_that_never_fits_stops_nobody_until_it_does() {
+    let mut bed = bed(r#"{"mode": "strict"}"#);
+    bed.submit(job(1).gpus(17));
+    bed.submit(job(2).gpus(1).cores(25));
+    bed.submit(job(3).gpus(16));
+    bed.submit(job(4).gpus(1));
+    let outcome = bed.cycle();
+    assert_eq!(outcome.started, [3]);
+    let code = |job: u32| outcome.held.iter().find(|held| held.0 == job).map(|held| held.1.as_str());
+    assert_eq!((code(1), code(2), code(4)), (Some("never-fits"), Some("never-fits"), Some("no-room")));
+    bed.finish(3);
+    bed.nodes(1, 1, 1, 1000);
+    assert_eq!(bed.cycle().started, [1]);
+}
+
+#[test]
 fn wrong_configuration_is_named() {
     let check = |json: &str, expected: &str| {
         let error = coretuner_sdk::Instance::<Fifo>::new().configure(json).unwrap_err();

@@ -45,6 +45,8 @@ impl Shape {
 struct Lane {
     jobs: BTreeSet<Rank>,
     shape: Option<Shape>,
+    /// Whether its jobs fit on the cluster without any other job; none = not looked at.
+    possible: Option<bool>,
 }
 
 /// Number of a lane.
@@ -92,7 +94,7 @@ impl Backlog {
     }
 
     fn add_lane(&mut self, shape: Shape) -> LaneId {
-        let lane = Lane { jobs: BTreeSet::new(), shape: Some(shape.clone()) };
+        let lane = Lane { jobs: BTreeSet::new(), shape: Some(shape.clone()), possible: None };
         let id = match self.unused.pop() {
             Some(id) => {
                 self.lanes[id as usize] = lane;
@@ -119,6 +121,23 @@ impl Backlog {
             self.open.remove(&id);
             self.unused.push(id);
         }
+    }
+
+    /// Nodes or classes changed: what never fitted may fit.
+    pub(super) fn forget_possible(&mut self) {
+        self.lanes.iter_mut().for_each(|lane| lane.possible = None);
+    }
+
+    pub(super) fn possible(&self, lane: LaneId) -> Option<bool> {
+        self.lanes[lane as usize].possible
+    }
+
+    pub(super) fn set_possible(&mut self, lane: LaneId, possible: bool) {
+        self.lanes[lane as usize].possible = Some(possible);
+    }
+
+    pub(super) fn lane(&self, job: JobId) -> Option<LaneId> {
+        self.places.get(&job).map(|(lane, _)| *lane)
     }
 
     /// What did not fit may fit now.

@@ -8,10 +8,11 @@ use crate::order::{Order, remaining_ns};
 use crate::place::gang;
 use crate::plan::{Placement, PlanBuilder, PlanError};
 use crate::policy::Cycle;
-use crate::queueing::backlog::Backlog;
+use crate::queueing::backlog::{Backlog, LaneId};
 use crate::queueing::rates::Rates;
 use crate::queueing::settings::{Mode, Preemption, Settings};
 use crate::queueing::standing::{Running, Standing};
+use crate::space::Space;
 
 /// Serves jobs in an order: keeps waiting and running jobs sorted, follows the changes, and plans.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Queueing {
     timer_of: BTreeMap<JobId, u64>,
     /// Since when a job waits, and attained service that does not count any more.
     waits_since: BTreeMap<JobId, u64>,
+    /// The cluster without jobs, made when a shape is first checked against it.
+    empty: Option<Space>,
     forgiven: BTreeMap<JobId, f64>,
 }
 
@@ -44,6 +47,7 @@ impl Queueing {
             timers: BTreeSet::new(),
             timer_of: BTreeMap::new(),
             waits_since: BTreeMap::new(),
+            empty: None,
             forgiven: BTreeMap::new(),
         })
     }
@@ -82,6 +86,10 @@ impl Queueing {
             if let Some(job) = cycle.cluster.job(*id) {
                 fell |= self.refresh(job, cycle.now_ns());
             }
+        }
+        if changes.image || changes.classes || changes.described_nodes {
+            self.empty = None;
+            self.backlog.forget_possible();
         }
         if changes.released || changes.classes || changes.queues || (fell && self.settings.preemption.is_some()) {
             self.backlog.open_all();
@@ -223,11 +231,13 @@ impl Queueing {
     fn serve_strictly(&mut self, cycle: &mut Cycle<'_>) {
         let mut heads = self.backlog.all_heads();
         while let Some((rank, lane)) = heads.pop_first() {
-            if !self.backlog.is_open(lane) {
-                return;
-            }
-            if !self.start(cycle, rank.job) {
-                return self.backlog.close(lane);
+            if !self.backlog.is_open(lane) || !self.start(cycle, rank.job) {
+                self.backlog.close(lane);
+                if self.is_possible(cycle, rank.job, lane) {
+                    return;
+                }
+                // What never fits must not stop everybody behind it.
+                continue;
             }
             heads.extend(self.backlog.after(lane, rank).map(|next| (next, lane)));
         }
@@ -241,12 +251,26 @@ impl Queueing {
                 heads.extend(self.backlog.after(lane, rank).map(|next| (next, lane)));
             } else {
                 self.backlog.close(lane);
+                self.is_possible(cycle, rank.job, lane);
                 failed += 1;
             }
             if failed >= searches_max {
                 return;
             }
         }
+    }
+
+    /// Whether a lane's job fits on the cluster without any other job.
+    fn is_possible(&mut self, cycle: &Cycle<'_>, job: JobId, lane: LaneId) -> bool {
+        if let Some(possible) = self.backlog.possible(lane) {
+            return possible;
+        }
+        let cluster = cycle.cluster;
+        let space = self.empty.get_or_insert_with(|| Space::empty(cluster));
+        let mut plan = PlanBuilder::new(cluster, space);
+        let possible = cluster.job(job).is_some_and(|job| gang(&mut plan, job, self.settings.gang).is_some());
+        self.backlog.set_possible(lane, possible);
+        possible
     }
 
     fn start(&self, cycle: &mut Cycle<'_>, id: JobId) -> bool {
@@ -335,8 +359,12 @@ impl Queueing {
             let waits = |job: &&Job| job.is_waiting() && job.mine && !cycle.plan.has_acted_on(*id);
             let Some(job) = cycle.cluster.job(*id).filter(waits) else { continue };
             let gpus = job.gpu_milli_min() as f64 / 1000.0;
-            let (code, arguments): (_, &[f64]) =
-                if self.backlog.is_closed(*id) { ("no-room", &[gpus]) } else { ("behind", &[]) };
+            let never = self.backlog.lane(*id).is_some_and(|lane| self.backlog.possible(lane) == Some(false));
+            let (code, arguments): (_, &[f64]) = match (never, self.backlog.is_closed(*id)) {
+                (true, _) => ("never-fits", &[gpus]),
+                (false, true) => ("no-room", &[gpus]),
+                (false, false) => ("behind", &[]),
+            };
             // It waits and the plan has nothing on it yet, so a hold is always noted.
             let noted = cycle.plan.hold(*id, code, arguments).is_ok();
             debug_assert!(noted, "job {id} could not be held");

@@ -7,7 +7,7 @@ use crate::policy::Reason;
 /// Whether jobs may overtake one that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nobody passes the first job that does not fit.
+    /// Nobody passes the first job that does not fit, unless it would not fit on the empty cluster either.
     Strict,
     /// Later jobs are tried too, at most so many searches per cycle. Jobs of a shape that did not fit cost no search.
     /// Nothing is reserved for the jobs that are overtaken.
@@ -61,6 +61,11 @@ pub const REASONS: &[Reason] = &[
     Reason {
         code: "no-room",
         text: "{0} GPUs with their CPU and memory are not free on its nodes within its queue's ceiling",
+        arguments: &["GPUs of the gang"],
+    },
+    Reason {
+        code: "never-fits",
+        text: "{0} GPUs with their CPU and memory would not fit on its nodes even if nobody else ran",
         arguments: &["GPUs of the gang"],
     },
     Reason { code: "behind", text: "waits behind the first job that does not fit", arguments: &[] },

@@ -3,9 +3,9 @@
 //! Amounts are whole numbers in any unit that the caller likes (`cpu_milli` and `memory_mib` in policies, cores and
 //! 24ths of a node in tests). The pieces build on each other:
 //!
-//! 1. [`options`]: a job's predicted speeds over CPU × memory → a base and the few allocations worth having above it;
+//! 1. [`mod@options`]: a job's predicted speeds over CPU × memory → a base and the few allocations worth having above it;
 //! 2. [`price`]: what every job would hold if the cluster were one big node, and the price of resources there;
-//! 3. [`divide`]: the best division of one node among the jobs on it, exactly; [`values`] remembers them;
+//! 3. [`mod@divide`]: the best division of one node among the jobs on it, exactly; [`values`] remembers them;
 //! 4. [`swap`]: which two jobs of two nodes to exchange so that both nodes divide better.
 
 pub mod divide;

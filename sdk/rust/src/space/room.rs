@@ -63,6 +63,20 @@ impl Space {
         }
     }
 
+    /// The cluster without any job, every node open.
+    pub(crate) fn empty(cluster: &Cluster) -> Self {
+        let mut space = Self::default();
+        for (id, place) in space.index.rebuild(cluster) {
+            let Some(node) = cluster.node(id) else { continue };
+            let devices = u32::MAX.checked_shr(u32::BITS.saturating_sub(node.devices)).unwrap_or(0);
+            let (cpu_milli, memory_mib) = (node.cpu_milli, node.memory_mib);
+            let free = Free { cpu_milli, memory_mib, devices, shares: Vec::new() };
+            space.index.update(place, None, Some(&free));
+            space.spots.insert(id.0, Spot { free, open: true, place });
+        }
+        space
+    }
+
     fn rebuild(&mut self, cluster: &Cluster) {
         self.spots = Table::default();
         for (id, place) in self.index.rebuild(cluster) {
