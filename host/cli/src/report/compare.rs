@@ -19,7 +19,7 @@ pub(crate) fn comparison_page(comparison: &Comparison) -> String {
     let Some(first) = comparison.cells.first().map(|cell| &cell.result) else { return String::new() };
     let title = format!("{} policies on {}", comparison.labels.len(), first.workload.name);
     let mut body = format!("<h1>{}</h1>\n<p class=\"lead\">{}</p>\n", escape::html(&title), lead(comparison));
-    body.push_str(&facts::faults(comparison.cells.iter().map(|cell| (cell_label(comparison, cell), &cell.result))));
+    body.push_str(&facts::warnings(comparison.cells.iter().map(|cell| (cell_label(comparison, cell), &cell.result))));
     body.push_str(&facts::inputs(first));
     for load in 0..comparison.loads.len() {
         body.push_str(&load_section(comparison, load));

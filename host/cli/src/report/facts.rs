@@ -49,9 +49,9 @@ pub(crate) fn assumptions(run: &RunResult) -> String {
     out
 }
 
-/// A loud line per run whose policy failed; empty when none did.
-pub(crate) fn faults<'a>(runs: impl Iterator<Item = (String, &'a RunResult)>) -> String {
-    runs.filter_map(|(label, run)| crate::table::fault_line(&label, &run.cycles))
+/// Loud lines about runs whose policy failed or whose jobs did not all finish; empty when there are none.
+pub(crate) fn warnings<'a>(runs: impl Iterator<Item = (String, &'a RunResult)>) -> String {
+    runs.flat_map(|(label, run)| crate::table::warnings(&label, run))
         .map(|line| format!("<div class=\"warning\" role=\"alert\">{}</div>\n", super::escape::html(&line)))
         .collect()
 }

@@ -19,7 +19,7 @@ pub(crate) fn run_page(run: &RunResult) -> String {
         escape::html(&run.policy.version),
         escape::html(&run.policy.digest)
     );
-    body.push_str(&facts::faults(std::iter::once((run.policy.name.clone(), run))));
+    body.push_str(&facts::warnings(std::iter::once((run.policy.name.clone(), run))));
     body.push_str(&headline(run));
     body.push_str(&facts::inputs(run));
     body.push_str("<h2>Figures</h2>\n");

@@ -1,6 +1,6 @@
 //! The table of a comparison.
 
-use super::run::{fault_line, footer};
+use super::run::{footer, warnings};
 use super::text::{Section, printable, render};
 use crate::comparison::Comparison;
 use crate::format::{TimeUnit, count, digits, percent, plain, signed_percent, tenths};
@@ -35,7 +35,7 @@ pub(crate) fn print_comparison(comparison: &Comparison) -> String {
     );
     for cell in &comparison.cells {
         let label = comparison.labels.get(cell.policy).map_or("?", String::as_str);
-        if let Some(line) = fault_line(&format!("{label} (seed {})", cell.seed), &cell.result.cycles) {
+        for line in warnings(&format!("{label} (seed {})", cell.seed), &cell.result) {
             out.push_str(&format!("!! {line}\n"));
         }
     }

@@ -5,5 +5,5 @@ mod run;
 mod text;
 
 pub(crate) use compare::{comparison_sections, interval_note, print_comparison};
-pub(crate) use run::{fault_line, print_run, run_sections};
+pub(crate) use run::{print_run, run_sections, warnings};
 pub(crate) use text::{Section, printable, render};

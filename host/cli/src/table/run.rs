@@ -8,7 +8,7 @@ use crate::format::{TimeUnit, bytes, count, digits, percent, plain};
 /// Everything that `simulate` prints on standard output without `--json`.
 pub(crate) fn print_run(run: &RunResult) -> String {
     let mut out = title(run);
-    if let Some(line) = fault_line(&run.policy.name, &run.cycles) {
+    for line in warnings(&run.policy.name, run) {
         out.push_str(&format!("\n!! {line}\n"));
     }
     let [times, cluster, decisions] = run_sections(run);
@@ -30,8 +30,23 @@ pub(crate) fn run_sections(run: &RunResult) -> [Section; 3] {
     [times(&run.metrics), facts("cluster and jobs", cluster(&run.metrics)), facts("decisions", decisions(&run.cycles))]
 }
 
-/// One loud line when the policy failed or the fallback answered; names what was wrong first.
-pub(crate) fn fault_line(label: &str, cycles: &CycleStats) -> Option<String> {
+/// Loud lines about what a reader of the figures must not miss.
+pub(crate) fn warnings(label: &str, run: &RunResult) -> Vec<String> {
+    fault_line(label, &run.cycles).into_iter().chain(unfinished_line(label, &run.metrics)).collect()
+}
+
+/// Times are over finished jobs only, so a policy that lets jobs wait for ever would look fast.
+fn unfinished_line(label: &str, metrics: &Metrics) -> Option<String> {
+    let left = metrics.jobs_counted.checked_sub(metrics.jobs_finished).filter(|left| *left > 0)?;
+    Some(printable(&format!(
+        "under {label} {} of {} jobs did not finish; times are of those that did",
+        count(left),
+        count(metrics.jobs_counted)
+    )))
+}
+
+/// When the policy failed or the fallback answered; names what was wrong first.
+fn fault_line(label: &str, cycles: &CycleStats) -> Option<String> {
     let faults: u64 = cycles.faults.values().sum();
     if faults == 0 && cycles.fallback_cycles == 0 {
         return None;
@@ -178,6 +193,15 @@ mod tests {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
         assert!(!text.contains("!!"));
+    }
+
+    #[test]
+    fn shouts_about_jobs_that_did_not_finish() {
+        let mut run = fixture::run("fifo", 1);
+        assert_eq!(warnings("fifo", &run), Vec::<String>::new());
+        run.metrics.jobs_finished = run.metrics.jobs_counted - 3;
+        let text = print_run(&run);
+        assert!(text.contains("!! under fifo 3 of"), "{text}");
     }
 
     #[test]
