@@ -133,6 +133,9 @@ pub(crate) struct PredictorArgs {
     /// [default: onnx, opened only for policies that ask for predictions]
     #[arg(long, value_enum)]
     pub(crate) predictor: Option<PredictorKind>,
+    /// Whether the model learns from the speeds that jobs show during the run; each run starts anew
+    #[arg(long, value_enum, default_value_t = LearnArg::On)]
+    pub(crate) learn: LearnArg,
     /// An ONNX throughput model [default: the built-in one]
     #[arg(long, value_name = "FILE")]
     pub(crate) model: Option<PathBuf>,
@@ -148,6 +151,12 @@ pub(crate) struct PredictorArgs {
 pub(crate) enum PredictorKind {
     Onnx,
     Profile,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LearnArg {
+    On,
+    Off,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

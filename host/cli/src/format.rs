@@ -53,8 +53,7 @@ pub(crate) fn digits(value: f64) -> String {
     }
     let magnitude = value.abs();
     let decimals = match magnitude {
-        m if m == 0.0 => 0,
-        m if m < 1.0 => 3,
+        0.0 => 0,
         m if m < 10.0 => 3,
         m if m < 100.0 => 2,
         m if m < 1_000.0 => 1,

@@ -73,6 +73,45 @@ pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), OutputError>
     Ok(())
 }
 
+/// A hidden folder for files that shall appear whole, beside the place where they will stand.
+pub(crate) struct Staging {
+    aside: tempfile::TempDir,
+    target: PathBuf,
+}
+
+impl Staging {
+    /// For files in the folder of `path`.
+    pub(crate) fn beside(path: &Path) -> Result<Self, OutputError> {
+        let target = folder_of(path);
+        let failed = |source| OutputError::NotWritable { path: target.clone(), source };
+        let aside = tempfile::Builder::new().prefix(".coretuner-").tempdir_in(&target).map_err(failed)?;
+        Ok(Self { aside, target })
+    }
+
+    /// Where to write.
+    pub(crate) fn path(&self) -> &Path {
+        self.aside.path()
+    }
+
+    /// Moves every file to its place; gives the places, sorted.
+    pub(crate) fn publish(self) -> Result<Vec<PathBuf>, OutputError> {
+        let failed = |source| OutputError::Write { path: self.target.clone(), source };
+        let mut names = Vec::new();
+        for entry in fs::read_dir(self.aside.path()).map_err(failed)? {
+            names.push(entry.map_err(failed)?.file_name());
+        }
+        names.sort();
+        let mut places = Vec::new();
+        for name in names {
+            let place = self.target.join(&name);
+            let moved = fs::rename(self.aside.path().join(&name), &place);
+            moved.map_err(|source| OutputError::Write { path: place.clone(), source })?;
+            places.push(place);
+        }
+        Ok(places)
+    }
+}
+
 /// Prints to standard output. A reader that went away is no error: `coretuner … | head` ends quietly.
 pub(crate) fn print(text: &str) -> Result<(), OutputError> {
     let mut out = io::stdout().lock();

@@ -1,6 +1,7 @@
 //! A policy's configuration: JSON from the command line or a file, checked against the policy's schema.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use miette::{NamedSource, SourceSpan};
 use serde_json::Value;
@@ -17,7 +18,7 @@ pub(crate) enum ConfigError {
         reason: String,
         example: &'static str,
         #[source_code]
-        text: NamedSource<String>,
+        text: Arc<NamedSource<String>>,
         #[label("here")]
         at: SourceSpan,
     },
@@ -68,7 +69,7 @@ fn malformed(name: &str, text: &str, error: &serde_json::Error) -> ConfigError {
     ConfigError::Malformed {
         reason: error.to_string(),
         example: r#"{"backfill": true}"#,
-        text: NamedSource::new(name, text.to_owned()),
+        text: Arc::new(NamedSource::new(name, text.to_owned())),
         at: SourceSpan::from(offset(text, error.line(), error.column())),
     }
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use coretuner_core::catalog::KindCatalog;
 use coretuner_core::port::{PredictError, Predictor, PredictorIdentity};
 use coretuner_policy_host::{Capability, ImportKind, Inspection};
-use coretuner_predictor::{ModelError, ModelSource, OnnxPredictor, OnnxRuntime, Options, Provider, RuntimeError};
-use coretuner_simulator::ProfilePredictor;
+use coretuner_predictor::{
+    ModelError, ModelSource, Observation, OnnxPredictor, OnnxRuntime, Options, Provider, RuntimeError,
+};
 use coretuner_simulator::workload::Workload;
+use coretuner_simulator::{Measured, ProfilePredictor};
 
-use crate::args::{PredictorArgs, PredictorKind, ProviderArg};
+use crate::args::{LearnArg, PredictorArgs, PredictorKind, ProviderArg};
 
 /// Why there is no predictor.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -36,10 +38,20 @@ impl PredictorError {
 
 /// Opened once, used by every run.
 pub(crate) enum PredictorSource {
-    Onnx(Box<OnnxPredictor>),
+    Onnx {
+        opened: Box<OnnxPredictor>,
+        learn: bool,
+    },
     Profile,
     /// No policy asks for predictions.
     Unused,
+}
+
+/// What answers the policy during one run.
+pub(crate) struct RunPredictor {
+    pub(crate) answers: Arc<dyn Predictor>,
+    /// The same, where it learns from measured speeds.
+    pub(crate) learns: Option<Arc<OnnxPredictor>>,
 }
 
 impl PredictorSource {
@@ -49,16 +61,53 @@ impl PredictorSource {
             Some(PredictorKind::Profile) if args.model.is_some() => Err(PredictorError::ModelOfProfile),
             Some(PredictorKind::Profile) => Ok(Self::Profile),
             None if !wanted && args.model.is_none() && args.provider == ProviderArg::Cpu => Ok(Self::Unused),
-            _ => open_onnx(args, Arc::new(KindCatalog::default())).map(|found| Self::Onnx(Box::new(found))),
+            _ => {
+                let opened = Box::new(open_onnx(args, Arc::new(KindCatalog::default()))?);
+                Ok(Self::Onnx { opened, learn: args.learn == LearnArg::On })
+            }
         }
     }
 
     /// A predictor of its own for one run on `workload`: runs must not teach each other.
-    pub(crate) fn for_run(&self, workload: &Workload) -> Option<Arc<dyn Predictor>> {
+    pub(crate) fn for_run(&self, workload: &Workload) -> Option<RunPredictor> {
         match self {
-            Self::Onnx(opened) => Some(Arc::new(opened.fork(Arc::clone(&workload.kinds)))),
-            Self::Profile => Some(Arc::new(ProfilePredictor::new(workload))),
+            Self::Onnx { opened, learn } => {
+                let own = Arc::new(opened.fork(Arc::clone(&workload.kinds)));
+                Some(RunPredictor { learns: learn.then(|| Arc::clone(&own)), answers: own })
+            }
+            Self::Profile => Some(RunPredictor { answers: Arc::new(ProfilePredictor::new(workload)), learns: None }),
             Self::Unused => None,
+        }
+    }
+}
+
+impl RunPredictor {
+    /// For results: a model that learns gives other answers than one that does not.
+    pub(crate) fn identity(&self) -> PredictorIdentity {
+        let mut identity = self.answers.identity();
+        if self.learns.is_some() {
+            identity.name.push_str(", learning from measured speeds");
+        }
+        identity
+    }
+}
+
+/// Teaches `predictor` a measured speed; says whether its answers changed. What it cannot learn from leaves it as it is.
+pub(crate) fn learn(predictor: &OnnxPredictor, measured: &Measured) -> bool {
+    let observation = Observation {
+        kind: measured.kind,
+        gpu_kind: measured.gpu_kind.clone(),
+        gpus: measured.gpus,
+        nodes_spanned: measured.nodes_spanned,
+        cpu_milli: measured.cpu_milli,
+        memory_mib: measured.memory_mib,
+        iterations_per_s: measured.iterations_per_s,
+    };
+    match predictor.observe(&observation) {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::debug!(?measured, "a measured speed teaches nothing: {error}");
+            false
         }
     }
 }

@@ -10,13 +10,15 @@ use coretuner_policy_host::{
 };
 use coretuner_simulator::result::RunResult;
 use coretuner_simulator::workload::Workload;
-use coretuner_simulator::{Hooks, Mode, Progress, RunLabels, Settings, SimulateError, simulate};
+use coretuner_simulator::{
+    Hooks, Measured, Mode, Progress, RunLabels, Settings, SimulateError, simulate, simulate_with_feedback,
+};
 use serde_json::Value;
 
 use crate::args::{ModeArg, TimeArgs};
 use crate::error::CliError;
 use crate::policy_config;
-use crate::predictor::{self, PredictorSource};
+use crate::predictor::{self, PredictorSource, RunPredictor};
 
 /// A run did not reach its end.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -91,11 +93,18 @@ pub(crate) fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<RunResult, CliError> {
     let predictor = predictors.for_run(workload).filter(|_| policy.wants_predictions());
-    let identity = predictor.as_ref().map_or_else(predictor::unused, |found| found.identity());
+    let identity = predictor.as_ref().map_or_else(predictor::unused, RunPredictor::identity);
     let labels = RunLabels { policy_config: policy.config.clone(), predictor: identity };
-    let instance = instantiate(policy, workload, predictor)?;
+    let instance = instantiate(policy, workload, predictor.as_ref().map(|found| Arc::clone(&found.answers)))?;
     let mut hooks = Hooks { progress, cycle: &mut |_| {} };
-    simulate(workload, settings, instance, labels, &mut hooks).map_err(|source| {
+    let result = match predictor.and_then(|found| found.learns) {
+        Some(learner) => {
+            let learn = &mut |measured: &Measured| predictor::learn(&learner, measured);
+            simulate_with_feedback(workload, settings, instance, labels, &mut hooks, learn)
+        }
+        None => simulate(workload, settings, instance, labels, &mut hooks),
+    };
+    result.map_err(|source| {
         let policy = policy.loaded.identity().name.clone();
         CliError::Run(RunError::Simulate { policy, source: Box::new(source) })
     })

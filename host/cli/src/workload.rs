@@ -1,7 +1,7 @@
 //! From the command line to a workload.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use coretuner_simulator::trace::{self, Format, ReadOptions, TraceError};
 use coretuner_simulator::truth::{TruthMode, TruthOptions};
@@ -28,12 +28,12 @@ pub(crate) enum WorkloadError {
     #[diagnostic(help("fetch it with `coretuner trace fetch {name}`, or set CORETUNER_DATA to a folder that has it"))]
     NotFetched { name: String, tried: Vec<PathBuf> },
     #[error("{0}")]
-    Trace(TraceError),
+    Trace(Box<TraceError>),
     #[error("{message}")]
     Line {
         message: String,
         #[source_code]
-        text: NamedSource<String>,
+        text: Arc<NamedSource<String>>,
         #[label("{reason}")]
         at: SourceSpan,
         reason: String,
@@ -125,18 +125,16 @@ fn marked(error: TraceError) -> WorkloadError {
     let (path, line, column, reason) = match &error {
         TraceError::Line { path, line, reason } => (path, *line, None, reason),
         TraceError::Cell { path, line, column, reason, .. } => (path, *line, Some(*column), reason),
-        _ => return WorkloadError::Trace(error),
+        _ => return WorkloadError::Trace(Box::new(error)),
     };
     let Some(found) = line_of(path, line).filter(|text| text.len() <= SHOWN_LINE_MAX) else {
-        return WorkloadError::Trace(error);
+        return WorkloadError::Trace(Box::new(error));
     };
     let at = column.map_or((0, found.len()), |column| cell(&found, column));
     // The snippet is the one line; blank lines before it give it its number.
     let before = "\n".repeat(usize::try_from(line).unwrap_or(1).saturating_sub(1).min(100_000));
     let span = SourceSpan::from((before.len() + at.0, at.1));
-    let mut name = String::new();
-    let _ = write!(name, "{}", path.display());
-    let text = NamedSource::new(name, format!("{before}{found}\n"));
+    let text = Arc::new(NamedSource::new(path.display().to_string(), format!("{before}{found}\n")));
     WorkloadError::Line { message: error.to_string(), reason: reason.clone(), text, at: span }
 }
 

@@ -202,11 +202,17 @@ fn read_head(stream: &mut TcpStream) {
     }
 }
 
-/// Synergy's 8-job test trace, byte for byte (MIT licence, msr-fiddle/synergy `simulator/test_trace/test_trace.csv`).
-fn test_trace() -> Option<Vec<u8>> {
-    let path = coretuner_tests::data::published("cli", "synergy-traces/test_trace.csv")?;
-    Some(std::fs::read(path).expect("readable"))
-}
+/// Synergy's 8-job test trace, byte for byte: msr-fiddle/synergy `simulator/test_trace/test_trace.csv`, MIT licence,
+/// copyright Microsoft Corporation.
+const TEST_TRACE: &[u8] = b"0,alexnet,.123,3349,4\n\
+1,gnmt,.286,26435,1\n\
+2,transformer,.317,13451,2\n\
+3,deepspeech,.453,26088,1\n\
+4,lstm,.464,184737,4\n\
+5,gnmt,.468,50620,2\n\
+6,res18,.498,4686,4\n\
+7,transformer,.609,9931,4\n\
+";
 
 #[test]
 fn fetching_checks_what_comes() {
@@ -227,10 +233,7 @@ fn fetching_checks_what_comes() {
     against("200 OK", vec![b'x'; 50], 182, FAILED, &["broke off after 50 of 182 bytes"]);
     against("200 OK", vec![b'x'; 50], 50, FAILED, &["broke off after 50 of 182 bytes"]);
     against("200 OK", vec![b'x'; 5000], 5000, FAILED, &["182 are published"]);
-    if let Some(body) = test_trace() {
-        let length = body.len();
-        against("200 OK", body, length, OK, &["as published"]);
-    }
+    against("200 OK", TEST_TRACE.to_vec(), 182, OK, &["as published"]);
     let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("an address");
     fetch(&format!("http://{closed}/x"), FAILED, &["cannot reach", "--trace"]);
     check(&["trace", "fetch", "nothing"], INPUT, &["no published trace is named `nothing`"]);
@@ -238,10 +241,9 @@ fn fetching_checks_what_comes() {
 
 #[test]
 fn fetched_traces_are_found_by_name() {
-    let Some(body) = test_trace() else { return };
     let cache = tempfile::tempdir().expect("a folder");
     let place = cache.path().display().to_string();
-    let (url, served) = serve("200 OK", body.clone(), body.len());
+    let (url, served) = serve("200 OK", TEST_TRACE.to_vec(), TEST_TRACE.len());
     check(&["trace", "fetch", "synergy-test", "--from", &url, "--cache-dir", &place], OK, &["fetched from"]);
     served.join().expect("served");
     check(&["trace", "fetch", "synergy-test", "--cache-dir", &place], OK, &["was here already"]);
@@ -255,4 +257,102 @@ fn the_list_of_published_traces_needs_no_network() {
     let output = run(&["trace", "fetch"]);
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(text.contains("philly") && text.contains("MIT") && text.contains("openb-default"), "{text}");
+}
+
+/// A short run of `fifo` that needs no predictions.
+const SHORT: [&str; 10] =
+    ["--jobs", "30", "--nodes", "2", "--load", "4", "--predictor", "profile", "--gangs", "single"];
+
+fn fifo() -> String {
+    paths::guest("fifo").display().to_string()
+}
+
+#[test]
+fn a_run_gives_the_same_bytes_and_whole_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("out").display().to_string();
+    let fifo = fifo();
+    let simulate = |more: &[&str]| {
+        let output = coretuner().args(["simulate", "--policy", &fifo]).args(SHORT).args(more).output().expect("starts");
+        assert_eq!(output.status.code(), Some(OK), "{}", String::from_utf8_lossy(&output.stderr));
+        output
+    };
+    let first = simulate(&["--json"]);
+    let second = simulate(&["--json", "--out", &place]);
+    assert!(!first.stdout.is_empty() && first.stdout == second.stdout);
+    assert!(String::from_utf8_lossy(&first.stderr).contains("run took"));
+    let mut names: Vec<_> =
+        std::fs::read_dir(&place).expect("listed").map(|entry| entry.expect("entry").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["jobs.csv", "report.html", "result.json", "series.csv"]);
+    assert_eq!(std::fs::read(Path::new(&place).join("result.json")).expect("read"), first.stdout);
+    let report = std::fs::read_to_string(Path::new(&place).join("report.html")).expect("read");
+    assert!(!report.contains("http://") && !report.contains("https://") && !report.contains("<script>"));
+    let table = String::from_utf8(simulate(&[]).stdout).expect("text");
+    assert!(table.contains("job completion time [") && table.contains("assumption: R1"), "{table}");
+}
+
+#[test]
+fn a_comparison_does_not_depend_on_threads() {
+    let fifo = fifo();
+    let policies = format!("{fifo},{fifo}");
+    let compare = |threads: &str| {
+        let args = ["compare", "--policies", &policies, "--seeds", "1..3", "--json", "--threads", threads];
+        let output = coretuner().args(args).args(SHORT).output().expect("starts");
+        assert_eq!(output.status.code(), Some(OK), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let one = compare("1");
+    assert!(one == compare("4"));
+    let document: serde_json::Value = serde_json::from_slice(&one).expect("JSON");
+    assert_eq!(document["runs"].as_array().map(Vec::len), Some(6));
+    let same =
+        document["summary"].as_array().expect("rows").iter().find(|row| row["policy"] == "fifo#2").expect("a row");
+    assert_eq!(same["versus_baseline"]["relative"], 0.0, "{same}");
+}
+
+#[test]
+fn a_full_disk_leaves_no_report() {
+    let fifo = fifo();
+    let mut args = vec!["simulate", "--policy", &fifo, "--report", "/dev/full"];
+    args.extend(SHORT);
+    check(&args, FAILED, &["cannot write /dev/full", "No space left on device"]);
+}
+
+#[test]
+fn unknown_configuration_fields_are_refused() {
+    let fifo = fifo();
+    let mut args = vec!["simulate", "--policy", &fifo, "--policy-config", "{\"nonsense\": 1}"];
+    args.extend(SHORT);
+    check(&args, INPUT, &["policy fifo does not take this configuration", "nonsense", "policy inspect fifo"]);
+}
+
+#[test]
+fn a_gpu_kind_without_a_known_speed_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("trace.csv");
+    std::fs::write(&trace, TEST_TRACE).expect("written");
+    let converted = folder.path().join("own.csv").display().to_string();
+    check(&["trace", "convert", &trace.display().to_string(), "--to", &converted], OK, &["own.nodes.csv"]);
+    let nodes = folder.path().join("own.nodes.csv");
+    let text = std::fs::read_to_string(&nodes).expect("read");
+    std::fs::write(&nodes, text.replace("V100", "Quantum9")).expect("written");
+    check(&["trace", "inspect", &converted], INPUT, &["Quantum9", "alexnet", "line"]);
+}
+
+#[test]
+fn conversion_can_be_read_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("trace.csv");
+    std::fs::write(&trace, TEST_TRACE).expect("written");
+    let trace = trace.display().to_string();
+    for name in ["out.json", "out.csv"] {
+        let to = folder.path().join(name).display().to_string();
+        check(&["trace", "convert", &trace, "--to", &to], OK, &["8 jobs"]);
+        let output = run(&["trace", "inspect", &to, "--json"]);
+        let info: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!((&info["jobs"], &info["format"]), (&8.into(), &"coretuner".into()), "{info}");
+    }
+    check(&["trace", "convert", &trace, "--to", "/dev/null/x.json"], FAILED, &["cannot write into"]);
+    check(&["trace", "convert", &trace, "--to", "x.txt"], USAGE, &[".json or a .csv"]);
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::args::{PredictorArgs, PredictorKind};
 use crate::error::CliError;
-use crate::format::digits;
+use crate::format::{digits, plain};
 use crate::output;
 use crate::predictor::{PredictorError, open_onnx};
 use crate::simulation::RunError;
@@ -209,7 +209,7 @@ fn show(answer: &Answer<'_>) -> String {
     for point in &answer.points {
         let relative = proportional.map_or(f64::NAN, |base| f64::from(point.mean / base));
         section.row([
-            digits(f64::from(point.cpu_milli) / 1_000.0),
+            plain(f64::from(point.cpu_milli) / 1_000.0),
             digits(f64::from(point.mean)),
             digits(f64::from(point.low)),
             digits(f64::from(point.high)),

@@ -3,23 +3,26 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use coretuner_simulator::trace::{self, TraceError};
 use coretuner_simulator::truth::known_models;
 use coretuner_simulator::workload::Workload;
 
 use crate::args::WorkloadArgs;
 use crate::error::CliError;
 use crate::fetch;
-use crate::format::{TimeUnit, bytes, count, digits, percent};
-use crate::output;
+use crate::format::{TimeUnit, bytes, count, percent, plain};
+use crate::output::{self, OutputError, Staging};
 use crate::simulation::RunError;
 use crate::stats;
 use crate::table::{Section, printable, render};
-use crate::workload;
+use crate::workload::{self, WorkloadError};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
     /// Show what a trace holds and what has to be assumed
     Inspect(InspectArgs),
+    /// Write a trace in our own format, gaps filled
+    Convert(ConvertArgs),
     /// Download a published trace and check its digest; without a name, list them
     Fetch(FetchArgs),
     /// List the models whose true speed is known
@@ -41,7 +44,26 @@ pub(crate) struct InspectArgs {
     json: bool,
 }
 
-/// Known traces come from their public homes; the digest is checked before anything is kept.
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// The trace, as --trace
+    #[arg(value_name = "FILE|NAME", conflicts_with = "trace")]
+    named: Option<String>,
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    /// Seeds what fills the trace's gaps
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Stretch or squeeze arrivals to so many jobs per hour
+    #[arg(long, value_name = "JOBS/H", value_parser = super::compare::parse_load)]
+    load: Option<f64>,
+    /// The file to write: NAME.json holds everything; NAME.csv the jobs, with the nodes in a second file beside it
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+}
+
+/// The digest is checked before anything is kept. The public homes themselves are untried: where one has moved, --from
+/// names another
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   coretuner trace fetch
@@ -61,6 +83,7 @@ pub(crate) struct FetchArgs {
 pub(crate) fn run(command: &TraceCommand) -> Result<(), CliError> {
     match command {
         TraceCommand::Inspect(args) => inspect(args),
+        TraceCommand::Convert(args) => convert(args),
         TraceCommand::Fetch(args) => fetch(args),
         TraceCommand::Models => Ok(output::print(&(known_models().join("\n") + "\n"))?),
     }
@@ -116,10 +139,7 @@ fn describe(workload: &Workload) -> String {
     fact("format", info.format.clone());
     fact("digest", info.digest.clone());
     fact("jobs", format!("{}, never schedulable {}", count(info.jobs), count(info.never_schedulable)));
-    fact(
-        "cluster",
-        format!("{} nodes, {} GPUs, {} cores", count(info.nodes), count(info.gpus), digits(info.cpu_cores)),
-    );
+    fact("cluster", format!("{} nodes, {} GPUs, {} cores", count(info.nodes), count(info.gpus), plain(info.cpu_cores)));
     fact("GPU kinds", gpu_kinds(workload));
     fact("submissions", submissions(workload));
     for rule in &info.assigned {
@@ -174,4 +194,23 @@ fn demands(workload: &Workload) -> Section {
         section.row([gpus.to_string(), count(jobs), percent(jobs as f64 / workload.jobs.len() as f64)]);
     }
     section
+}
+
+/// Both files are written aside first and then renamed, so that no half of a trace is ever seen.
+fn convert(args: &ConvertArgs) -> Result<(), CliError> {
+    let known = args.to.extension().is_some_and(|end| end == "json" || end == "csv");
+    let (true, Some(name)) = (known, args.to.file_name()) else {
+        return Err(CliError::Usage(format!("--to {}: name a .json or a .csv file", args.to.display())));
+    };
+    output::check_file(&args.to)?;
+    let workload = workload::build(&named(&args.workload, args.named.as_ref()), args.seed, args.load)?;
+    let staging = Staging::beside(&args.to)?;
+    trace::write(&workload, &staging.path().join(name)).map_err(|error| match error {
+        TraceError::Write { source, .. } => CliError::Output(OutputError::Write { path: args.to.clone(), source }),
+        other => CliError::Workload(WorkloadError::Trace(Box::new(other))),
+    })?;
+    for path in staging.publish()? {
+        output::note(&format!("{} jobs: {}", count(workload.info.jobs), path.display()));
+    }
+    Ok(())
 }
