@@ -5,7 +5,7 @@ use std::sync::Arc;
 use coretuner_core::model::KindId;
 use coretuner_core::port::{CurveQuery, Curves, PredictError, Predictor, PredictorIdentity};
 
-use crate::truth::{GroundTruth, Share, TruthId};
+use crate::truth::{GroundTruth, Share, TruthId, TruthMode};
 use crate::workload::Workload;
 
 /// Most values of one answer.
@@ -19,11 +19,15 @@ pub struct ProfilePredictor {
 }
 
 impl ProfilePredictor {
-    /// For the kinds of `workload`.
+    /// For the kinds of `workload`. A truth of scalars is predicted by the tables: Synergy finds the demand, which such a
+    /// truth rewards, in the whole profile.
     pub fn new(workload: &Workload) -> Self {
-        let text = format!("{:?}", workload.truth);
-        let digest = format!("blake3:{}", blake3::hash(text.as_bytes()).to_hex());
-        Self { truth: Arc::new(workload.truth.clone()), digest }
+        let mut truth = workload.truth.clone();
+        if truth.options.mode == TruthMode::Scalar {
+            truth.options.mode = TruthMode::Tables;
+        }
+        let digest = format!("blake3:{}", blake3::hash(format!("{truth:?}").as_bytes()).to_hex());
+        Self { truth: Arc::new(truth), digest }
     }
 
     /// Iterations per second; NaN where the truth has no answer, 0 where the job makes no progress.

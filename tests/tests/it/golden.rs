@@ -26,7 +26,7 @@ fn workload(lines: &str, servers: u32, mode: TruthMode) -> Workload {
 fn run(policy: &str, config: &str, workload: &Workload, settings: &Settings) -> RunResult {
     let engine = PolicyEngine::new(Metering::Metered, Limits::default()).expect("an engine");
     let path = paths::guest(policy);
-    let cache = CodeCache::disabled();
+    let cache = CodeCache::open(&paths::target().join("code-cache"));
     let loaded = LoadedPolicy::from_file(&engine, Path::new(&path), &Grants::all(), &cache)
         .unwrap_or_else(|error| panic!("{error}"));
     let predictor = Arc::new(ProfilePredictor::new(workload));
@@ -40,17 +40,17 @@ fn run(policy: &str, config: &str, workload: &Workload, settings: &Settings) -> 
     result
 }
 
-/// Σ over running jobs of GPUs × speed relative to the share, at the end of the run.
+/// Σ over running jobs of GPUs × speed relative to the share, at `at_s`.
 fn sum_of_speeds(result: &RunResult, at_s: f64) -> f64 {
     let open = result.segments.iter().filter(|segment| segment.from_s <= at_s && segment.to_s >= at_s);
     open.map(|segment| segment.gpus * segment.relative_speed).sum()
 }
 
 fn check_four_gangs(policy: &str, expected: f64) {
-    let lines = "0,res18,0,100000000,4\n1,m5,0,100000000,4\n2,transformer,0,100000000,4\n3,gnmt,0,100000000,4\n";
+    // About 10,000 s each at the share, so that all four run at 900 s.
+    let lines = "0,res18,0,16000,4\n1,m5,0,16000,4\n2,transformer,0,16000,4\n3,gnmt,0,80000,4\n";
     let workload = workload(lines, 2, TruthMode::Tables);
-    let settings = Settings { horizon_s: Some(1000.0), ..Settings::default() };
-    let result = run(policy, "{}", &workload, &settings);
+    let result = run(policy, "{}", &workload, &Settings::default());
     let found = sum_of_speeds(&result, 900.0);
     assert!((found - expected).abs() < 5e-3, "{policy}: {found}, not {expected}; {:?}", result.segments);
 }
