@@ -58,6 +58,14 @@ impl Berth {
         self.gangs.insert(at, gang);
     }
 
+    /// Whether the same gangs share the same amounts, whatever each holds now.
+    pub(crate) fn divides_alike(&self, other: &Self) -> bool {
+        let gangs =
+            |berth: &Self| -> Vec<(JobId, ClassNo)> { berth.gangs.iter().map(|gang| (gang.job, gang.class)).collect() };
+        let rest = |berth: &Self| (berth.open, berth.gpus_free, berth.capacity);
+        rest(self) == rest(other) && gangs(self) == gangs(other)
+    }
+
     /// Takes a gang off; its CPU and memory stay in the capacity.
     pub(crate) fn remove(&mut self, job: JobId) -> Option<Resident> {
         let at = self.gangs.iter().position(|gang| gang.job == job)?;

@@ -42,6 +42,8 @@ pub(crate) struct Book {
 pub(crate) struct News {
     /// Nodes to divide again.
     pub(crate) stale: BTreeSet<NodeId>,
+    /// Those of them whose gangs or capacity changed, not only what gangs hold.
+    pub(crate) moved: BTreeSet<NodeId>,
     /// A waiting job may find a place that it did not find before.
     pub(crate) places: bool,
     /// Class numbers given before mean nothing any more.
@@ -160,6 +162,9 @@ impl Book {
             news.places |= berth.draining && !node.jobs.is_empty();
             if !berth.gangs.is_empty() {
                 news.stale.insert(berth.id);
+            }
+            if self.fleet.get(berth.id).is_none_or(|before| !before.divides_alike(&berth)) {
+                news.moved.insert(berth.id);
             }
             reshaped |= self.fleet.set(berth);
         }

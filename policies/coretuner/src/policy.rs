@@ -1,16 +1,14 @@
 //! The policy: follows the view, plans, and says why.
 
-use std::collections::BTreeSet;
-
 use coretuner_sdk::solve::Exchanges;
-use coretuner_sdk::{Cycle, JobId, NodeId, Policy, Reason};
+use coretuner_sdk::{Cycle, JobId, Policy, Reason};
 
 use crate::admit::Admission;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::draft::Draft;
 use crate::emit::emit;
-use crate::follow::Book;
+use crate::follow::{Book, News};
 use crate::oracle::Oracle;
 use crate::reasons::REASONS;
 use crate::room::drain;
@@ -57,7 +55,7 @@ impl Policy for CoreTuner {
         }
         let due = self.tick_due(cycle.now_ns());
         if due || news.places || !news.stale.is_empty() {
-            self.plan(cycle, due, &news.stale, news.places);
+            self.plan(cycle, due, &news);
         }
         self.book.tell_waits(&self.config, cycle);
         self.ask_to_wake(cycle);
@@ -65,7 +63,7 @@ impl Policy for CoreTuner {
 }
 
 impl CoreTuner {
-    fn plan(&mut self, cycle: &mut Cycle<'_>, due: bool, stale: &BTreeSet<NodeId>, places: bool) {
+    fn plan(&mut self, cycle: &mut Cycle<'_>, due: bool, news: &News) {
         let Self { config, book, market, exchanges, .. } = self;
         let Book { shapes, profiles, classes, fleet, roster, jobs, .. } = &mut *book;
         let oracle = Oracle { host: &mut cycle.host, speaker: None, failures: 0 };
@@ -79,11 +77,11 @@ impl CoreTuner {
             let runners = crate::follow::runners(&mut desk, fleet, jobs);
             tick(&mut desk, &mut draft, market, &mut admission, runners);
         }
-        if due || places {
+        if due || news.places {
             admission.run(&mut desk, &mut draft, market);
         }
-        swap(&mut desk, &mut draft, exchanges, stale, &profile_of);
-        let grants = share_out(&mut desk, &draft, stale);
+        swap(&mut desk, &mut draft, exchanges, &news.moved, &profile_of);
+        let grants = share_out(&mut desk, &draft, &news.stale);
         let refused = emit(&desk, &draft, &grants, market.price(), &mut cycle.plan);
         let waits = admission.into_waits();
         book.planned(config, cycle, waits, &refused);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use coretuner_sdk::solve::{Exchange, Exchanges, Side, Tenant};
+use coretuner_sdk::solve::{Candidate, Exchange, Exchanges, Side, Tenant};
 use coretuner_sdk::{Job, NodeId};
 
 use crate::classes::{Classes, Pin};
@@ -10,14 +10,15 @@ use crate::desk::Desk;
 use crate::draft::Draft;
 use crate::fleet::{Berth, Resident};
 use crate::place::{Seeker, settle};
+use crate::profile::ProfileId;
 use crate::reasons::Cause;
 use crate::room::{ProfileOf, may_move};
 
 /// Partners looked at for a changed node: those with most and with least left, so many of both.
-const PARTNERS_EACH: usize = 32;
+const PARTNERS_EACH: usize = 8;
 
 /// Pairs of nodes searched per plan.
-const PAIRS_MAX: u32 = 512;
+const PAIRS_MAX: u32 = 128;
 
 /// A gain is counted for at most this long.
 const HORIZON_S: f64 = 3600.0;
@@ -29,6 +30,30 @@ struct Stake {
     horizon_s: f64,
 }
 
+/// A node in the search, with what its moves cost and whether it wants more than it has.
+struct Party {
+    node: NodeId,
+    candidate: Candidate,
+    profiles: Vec<Option<ProfileId>>,
+    stakes: Vec<Stake>,
+    hungry: bool,
+}
+
+/// What a search goes by.
+struct Search<'s> {
+    exchanges: &'s mut Exchanges,
+    profile_of: ProfileOf<'s>,
+    pairs_left: u32,
+}
+
+/// An exchange between two nodes.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    a: NodeId,
+    b: NodeId,
+    exchange: Exchange,
+}
+
 /// Makes at most `swaps_max` exchanges that involve a node of `changed` or one touched by the draft.
 pub(crate) fn swap(
     desk: &mut Desk<'_, '_>,
@@ -37,89 +62,73 @@ pub(crate) fn swap(
     changed: &BTreeSet<NodeId>,
     profile_of: ProfileOf<'_>,
 ) {
-    let mut pairs_left = PAIRS_MAX;
+    let mut search = Search { exchanges, profile_of, pairs_left: PAIRS_MAX };
     for _ in 0..desk.config.swaps_max {
         let mut nodes: BTreeSet<NodeId> = changed.iter().copied().collect();
         nodes.extend(draft.touched().map(|berth| berth.id));
-        let found =
-            nodes.into_iter().find_map(|node| best_for(desk, draft, exchanges, node, &mut pairs_left, profile_of));
-        let Some((a, b, exchange)) = found else { return };
-        apply(desk, draft, (a, b), exchange, profile_of);
+        let found = nodes.into_iter().find_map(|node| search.best_for(desk, draft, node));
+        let Some(found) = found else { return };
+        apply(desk, draft, found, profile_of);
     }
 }
 
-/// The best exchange of a node with any partner, as (first side, second side, exchange).
-fn best_for(
-    desk: &mut Desk<'_, '_>,
-    draft: &Draft<'_>,
-    exchanges: &mut Exchanges,
-    node: NodeId,
-    pairs_left: &mut u32,
-    profile_of: ProfileOf<'_>,
-) -> Option<(NodeId, NodeId, Exchange)> {
-    let berth = draft.get(node).filter(|berth| berth.open)?;
-    let partners = draft.fleet.extremes(berth.shape?, PARTNERS_EACH);
-    let mut best: Option<(NodeId, NodeId, Exchange)> = None;
-    for partner in partners.into_iter().filter(|partner| *partner != node) {
-        for (a, b) in [(node, partner), (partner, node)] {
-            if *pairs_left == 0 {
-                return best;
+impl Search<'_> {
+    /// The best exchange of a node with any partner.
+    fn best_for(&mut self, desk: &mut Desk<'_, '_>, draft: &Draft<'_>, node: NodeId) -> Option<Found> {
+        let berth = draft.get(node).filter(|berth| berth.open)?;
+        let mut own = self.party(desk, berth)?;
+        let mut best: Option<Found> = None;
+        let partners = draft.fleet.extremes(berth.shape?, PARTNERS_EACH);
+        for partner in partners.into_iter().filter(|partner| *partner != node) {
+            let Some(other) = draft.get(partner).filter(|other| other.shape == berth.shape) else { continue };
+            let Some(mut other) = self.party(desk, other) else { continue };
+            if self.pairs_left == 0 {
+                break;
             }
-            let found = between(desk, draft, exchanges, (a, b), pairs_left, profile_of);
-            let found = found.filter(|found| best.is_none_or(|(_, _, best)| found.gain > best.gain + 1e-9));
-            best = found.map(|found| (a, b, found)).or(best);
+            // Without a job that wants more there is nothing to gain.
+            if own.hungry || other.hungry {
+                let found = self.between(desk, &mut own, &mut other);
+                let gain = best.map_or(0.0, |best| best.exchange.gain);
+                best = found.filter(|found| found.exchange.gain > gain + 1e-9).or(best);
+            }
         }
+        best
     }
-    best
-}
 
-fn between(
-    desk: &mut Desk<'_, '_>,
-    draft: &Draft<'_>,
-    exchanges: &mut Exchanges,
-    (a, b): (NodeId, NodeId),
-    pairs_left: &mut u32,
-    profile_of: ProfileOf<'_>,
-) -> Option<Exchange> {
-    let (a, b) = (draft.get(a)?, draft.get(b)?);
-    let lattice = desk.shapes.get(a.shape.filter(|shape| Some(*shape) == b.shape)?).lattice;
-    // Without a job that wants more there is nothing to gain.
-    if !wants_more(desk, a) && !wants_more(desk, b) {
-        return None;
+    /// None where the bases do not fit.
+    fn party(&self, desk: &mut Desk<'_, '_>, berth: &Berth) -> Option<Party> {
+        let lattice = desk.shapes.get(berth.shape?).lattice;
+        let mut candidate = Candidate::new(side(desk, berth, self.profile_of), lattice);
+        let stakes = berth.gangs.iter().map(|gang| stake(desk, gang)).collect();
+        let profiles = berth.gangs.iter().map(|gang| (self.profile_of)(gang.job)).collect();
+        let Classes { book, values, .. } = &mut *desk.classes;
+        let value = candidate.value(book, values)?;
+        let peak: f64 = berth.gangs.iter().map(|gang| book.get(gang.class).peak().value).sum();
+        Some(Party { node: berth.id, candidate, profiles, stakes, hungry: peak > value + 1e-6 })
     }
-    let (side_a, side_b) = (side(desk, a, profile_of), side(desk, b, profile_of));
-    let stakes = |desk: &Desk<'_, '_>, berth: &Berth| -> Vec<Stake> {
-        berth.gangs.iter().map(|gang| stake(desk, gang)).collect()
-    };
-    let (stakes_a, stakes_b) = (stakes(desk, a), stakes(desk, b));
-    let allowed = |desk: &Desk<'_, '_>, berth: &Berth, to: NodeId| -> Vec<bool> {
-        berth.gangs.iter().map(|gang| profile_of(gang.job).is_some_and(|profile| desk.allows(profile, to))).collect()
-    };
-    let (allowed_a, allowed_b) = (allowed(desk, a, b.id), allowed(desk, b, a.id));
-    let mut pays = |exchange: &Exchange| {
-        if !allowed_a[exchange.there] || !exchange.back.is_none_or(|back| allowed_b[back]) {
-            return false;
-        }
-        let there = stakes_a[exchange.there];
-        let back = exchange.back.map(|back| stakes_b[back]);
-        let lost = there.lost + back.map_or(0.0, |back| back.lost);
-        let horizon_s = there.horizon_s.min(back.map_or(HORIZON_S, |back| back.horizon_s));
-        lost == 0.0 || exchange.gain * horizon_s > lost
-    };
-    let Classes { book, values, .. } = &mut *desk.classes;
-    let computed = values.computed();
-    let found = exchanges.best((book, values, lattice), (&side_a, &side_b), &mut pays);
-    *pairs_left -= u32::from(found.is_some() || desk.classes.values.computed() > computed);
-    found
-}
 
-fn wants_more(desk: &mut Desk<'_, '_>, berth: &Berth) -> bool {
-    let Some(shape) = berth.shape else { return false };
-    let lattice = desk.shapes.get(shape).lattice;
-    let classes: Vec<u32> = berth.by_class().iter().map(|(class, _)| *class).collect();
-    let Classes { book, values, .. } = &mut *desk.classes;
-    let peak: f64 = classes.iter().map(|class| book.get(*class).peak().value).sum();
-    values.get(book, &classes, lattice, berth.capacity).is_some_and(|division| peak > division.value + 1e-6)
+    fn between(&mut self, desk: &mut Desk<'_, '_>, a: &mut Party, b: &mut Party) -> Option<Found> {
+        let allowed = |party: &Party, to: NodeId| -> Vec<bool> {
+            let may = |profile: &Option<ProfileId>| profile.is_some_and(|profile| desk.allows(profile, to));
+            party.profiles.iter().map(may).collect()
+        };
+        let (allowed_a, allowed_b) = (allowed(a, b.node), allowed(b, a.node));
+        let mut pays = |exchange: &Exchange| {
+            let there = exchange.there.map(|at| (allowed_a[at], a.stakes[at]));
+            let back = exchange.back.map(|at| (allowed_b[at], b.stakes[at]));
+            let movers = || there.iter().chain(&back);
+            let lost: f64 = movers().map(|(_, stake)| stake.lost).sum();
+            let horizon_s = movers().map(|(_, stake)| stake.horizon_s).fold(HORIZON_S, f64::min);
+            movers().all(|(allowed, _)| *allowed) && (lost == 0.0 || exchange.gain * horizon_s > lost)
+        };
+        let Classes { book, values, .. } = &mut *desk.classes;
+        let computed = values.computed();
+        let sides = (&mut a.candidate, &mut b.candidate);
+        let exchange = self.exchanges.best((book, values), sides, &mut pays);
+        let searched = exchange.is_some() || desk.classes.values.computed() > computed;
+        self.pairs_left -= u32::from(searched);
+        Some(Found { a: a.node, b: b.node, exchange: exchange? })
+    }
 }
 
 fn side(desk: &Desk<'_, '_>, berth: &Berth, profile_of: ProfileOf<'_>) -> Side {
@@ -150,15 +159,9 @@ fn stake(desk: &Desk<'_, '_>, gang: &Resident) -> Stake {
     Stake { lost: desk.config.restart_cost_s * value, horizon_s }
 }
 
-fn apply(
-    desk: &mut Desk<'_, '_>,
-    draft: &mut Draft<'_>,
-    (a, b): (NodeId, NodeId),
-    exchange: Exchange,
-    profile_of: ProfileOf<'_>,
-) {
+fn apply(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, Found { a, b, exchange }: Found, profile_of: ProfileOf<'_>) {
     let job_at = |node: NodeId, at: usize| draft.get(node).and_then(|berth| berth.gangs.get(at)).copied();
-    let there = job_at(a, exchange.there);
+    let there = exchange.there.and_then(|there| job_at(a, there));
     let back = exchange.back.and_then(|back| job_at(b, back));
     let other = |gang: Option<Resident>| gang.map(|gang| gang.job);
     // Both leave before either arrives: there may be no free GPUs.

@@ -32,34 +32,60 @@ pub struct Side {
 }
 
 impl Side {
-    fn classes(&self) -> Vec<u32> {
-        let mut classes: Vec<u32> = self.tenants.iter().map(|tenant| tenant.class).collect();
-        classes.sort_unstable();
-        classes
-    }
-
-    fn value(&self, worth: &mut Worth<'_>) -> Option<f64> {
-        worth.of(&self.classes(), self.capacity)
-    }
-
-    /// Value with tenant `out` replaced by a job of class `by`; either may be none.
-    fn value_with(&self, worth: &mut Worth<'_>, out: Option<usize>, by: Option<u32>) -> Option<f64> {
+    /// Sorted classes with tenant `out` replaced by a job of class `by`; either may be none.
+    fn classes_with(&self, out: Option<usize>, by: Option<u32>) -> Vec<u32> {
         let kept = self.tenants.iter().enumerate().filter(|(at, _)| Some(*at) != out);
         let mut classes: Vec<u32> = kept.map(|(_, tenant)| tenant.class).chain(by).collect();
         classes.sort_unstable();
-        worth.of(&classes, self.capacity)
+        classes
     }
 }
 
 /// Two nodes' jobs changing places, or one moving into free GPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchange {
-    /// Tenant of the first side that goes to the second.
-    pub there: usize,
-    /// Tenant of the second side that comes to the first; none: it moves into free GPUs.
+    /// Tenant of the first side that goes to the second; none: nobody does.
+    pub there: Option<usize>,
+    /// Tenant of the second side that comes to the first; none: nobody does.
     pub back: Option<usize>,
     /// What the values of both nodes gain together.
     pub gain: f64,
+}
+
+/// A side with the values that it was found to have, for looking at many partners.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    side: Side,
+    lattice: Lattice,
+    /// By the tenant that left and the class that came.
+    values: BTreeMap<(Option<usize>, Option<u32>), Option<f64>>,
+}
+
+impl Candidate {
+    /// A node with the steps of `lattice`.
+    pub fn new(side: Side, lattice: Lattice) -> Self {
+        Self { side, lattice, values: BTreeMap::new() }
+    }
+
+    /// The side given.
+    pub fn side(&self) -> &Side {
+        &self.side
+    }
+
+    /// Value of the node as it is; none when its bases do not fit.
+    pub fn value(&mut self, book: &Book, values: &mut NodeValues) -> Option<f64> {
+        self.value_with(book, values, None, None)
+    }
+
+    fn value_with(&mut self, book: &Book, values: &mut NodeValues, out: Option<usize>, by: Option<u32>) -> Option<f64> {
+        if let Some(known) = self.values.get(&(out, by)) {
+            return *known;
+        }
+        let classes = self.side.classes_with(out, by);
+        let value = values.get(book, &classes, self.lattice, self.side.capacity).map(|division| division.value);
+        self.values.insert((out, by), value);
+        value
+    }
 }
 
 /// Looks for exchanges between nodes of one kind and remembers where there are none.
@@ -69,49 +95,36 @@ pub struct Exchanges {
     tried: BTreeSet<(u32, u32)>,
 }
 
-/// Where values come from.
-struct Worth<'a> {
-    book: &'a Book,
-    values: &'a mut NodeValues,
-    lattice: Lattice,
-}
-
-impl Worth<'_> {
-    fn of(&mut self, classes: &[u32], capacity: Amount) -> Option<f64> {
-        self.values.get(self.book, classes, self.lattice, capacity).map(|division| division.value)
-    }
-}
-
 impl Exchanges {
-    /// The best exchange from `a` to `b` that `pays(exchange)`, all pairs of equal numbers of GPUs considered. Both
-    /// nodes have the steps of `lattice`, and their classes are of `book`.
+    /// The best exchange between `a` and `b` that `pays(exchange)`: jobs with as many GPUs change places, or one moves into
+    /// free GPUs. Both nodes have the same steps, and their classes are of `book`.
     pub fn best(
         &mut self,
-        (book, values, lattice): (&Book, &mut NodeValues, Lattice),
-        (a, b): (&Side, &Side),
+        (book, values): (&Book, &mut NodeValues),
+        (a, b): (&mut Candidate, &mut Candidate),
         pays: &mut dyn FnMut(&Exchange) -> bool,
     ) -> Option<Exchange> {
-        let pair = (self.signature(a, lattice), self.signature(b, lattice));
+        let pair = (self.signature(a), self.signature(b));
         if self.tried.contains(&pair) {
             return None;
         }
-        let mut worth = Worth { book, values, lattice };
-        let before = a.value(&mut worth)? + b.value(&mut worth)?;
+        let before = a.value(book, values)? + b.value(book, values)?;
         let mut best: Option<Exchange> = None;
         let mut any = false;
-        for there in distinct(a) {
-            let backs = distinct(b).into_iter().map(Some).chain([None]);
-            for back in backs.filter(|back| fits(a, b, there, *back)) {
-                let Some(gain) = gain(&mut worth, (a, b), there, back, before) else { continue };
-                if gain <= GAIN_MIN {
-                    continue;
-                }
-                any = true;
-                let exchange = Exchange { there, back, gain };
-                let better = best.is_none_or(|best| gain > best.gain + GAIN_MIN);
-                if better && pays(&exchange) {
-                    best = Some(exchange);
-                }
+        for (there, back) in moves(&a.side, &b.side) {
+            let class = |side: &Side, at: Option<usize>| at.map(|at| side.tenants[at].class);
+            let (goes, comes) = (class(&a.side, there), class(&b.side, back));
+            let Some(at_a) = a.value_with(book, values, there, comes) else { continue };
+            let Some(at_b) = b.value_with(book, values, back, goes) else { continue };
+            let gain = at_a + at_b - before;
+            if gain <= GAIN_MIN {
+                continue;
+            }
+            any = true;
+            let exchange = Exchange { there, back, gain };
+            let better = best.is_none_or(|best| gain > best.gain + GAIN_MIN);
+            if better && pays(&exchange) {
+                best = Some(exchange);
             }
         }
         if !any {
@@ -134,7 +147,8 @@ impl Exchanges {
     }
 
     /// Number of what matters about a side.
-    fn signature(&mut self, side: &Side, lattice: Lattice) -> u32 {
+    fn signature(&mut self, candidate: &Candidate) -> u32 {
+        let (side, lattice) = (&candidate.side, candidate.lattice);
         let mut tenants: Vec<Tenant> = side.tenants.clone();
         tenants.sort_unstable();
         let mut key: Vec<u32> =
@@ -156,19 +170,21 @@ fn distinct(side: &Side) -> Vec<usize> {
     (0..side.tenants.len()).filter(first).collect()
 }
 
-fn fits(a: &Side, b: &Side, there: usize, back: Option<usize>) -> bool {
-    let goes = a.tenants[there];
-    match back {
-        Some(back) => b.tenants[back].gpus == goes.gpus && b.tenants[back].class != goes.class,
-        None => b.gpus_free >= goes.gpus,
+/// All pairs that change places, and all moves into free GPUs.
+fn moves(a: &Side, b: &Side) -> Vec<(Option<usize>, Option<usize>)> {
+    let (from_a, from_b) = (distinct(a), distinct(b));
+    let mut moves = Vec::new();
+    for &there in &from_a {
+        let goes = a.tenants[there];
+        let equal = |back: &&usize| b.tenants[**back].gpus == goes.gpus && b.tenants[**back].class != goes.class;
+        moves.extend(from_b.iter().filter(equal).map(|back| (Some(there), Some(*back))));
+        if b.gpus_free >= goes.gpus {
+            moves.push((Some(there), None));
+        }
     }
-}
-
-fn gain(worth: &mut Worth<'_>, (a, b): (&Side, &Side), there: usize, back: Option<usize>, before: f64) -> Option<f64> {
-    let comes = back.map(|back| b.tenants[back].class);
-    let at_a = a.value_with(worth, Some(there), comes)?;
-    let at_b = b.value_with(worth, back, Some(a.tenants[there].class))?;
-    Some(at_a + at_b - before)
+    let fits = |back: &&usize| a.gpus_free >= b.tenants[**back].gpus;
+    moves.extend(from_b.iter().filter(fits).map(|back| (None, Some(*back))));
+    moves
 }
 
 #[cfg(test)]
@@ -207,8 +223,13 @@ mod tests {
         }
 
         fn best(&mut self, a: &Side, b: &Side) -> Option<Exchange> {
-            let with = (&self.book, &mut self.values, Lattice::unit(SERVER));
-            self.exchanges.best(with, (a, b), &mut |_| true)
+            self.best_that_pays(a, b, true)
+        }
+
+        fn best_that_pays(&mut self, a: &Side, b: &Side, pays: bool) -> Option<Exchange> {
+            let candidate = |side: &Side| Candidate::new(side.clone(), Lattice::unit(SERVER));
+            let sides = (&mut candidate(a), &mut candidate(b));
+            self.exchanges.best((&self.book, &mut self.values), sides, &mut |_| pays)
         }
     }
 
@@ -219,7 +240,7 @@ mod tests {
         let b = case.side(&[("gnmt", 1), ("gnmt", 1), ("gnmt", 4), ("gnmt", 2)], 0);
         let found = case.best(&a, &b).unwrap();
         assert!((found.gain - 3.92).abs() < 1e-6, "{found:?}");
-        assert_eq!((a.tenants[found.there].gpus, found.back.map(|back| b.tenants[back].gpus)), (4, Some(4)));
+        assert_eq!((found.there, found.back), (Some(2), Some(2)));
     }
 
     #[test]
@@ -239,7 +260,9 @@ mod tests {
         let a = case.side(&[("alexnet", 1), ("alexnet", 1), ("alexnet", 1)], 5);
         let b = case.side(&[("gnmt", 1)], 7);
         let found = case.best(&a, &b).unwrap();
-        assert_eq!((found.there, found.back), (0, None));
+        assert_eq!((found.there, found.back), (Some(0), None));
+        let found = case.best(&b, &a).unwrap();
+        assert_eq!((found.there, found.back), (None, Some(0)));
     }
 
     #[test]
@@ -247,8 +270,7 @@ mod tests {
         let mut case = Case::new();
         let mut a = case.side(&[("alexnet", 1), ("alexnet", 1), ("alexnet", 1)], 5);
         let b = case.side(&[("gnmt", 1)], 7);
-        let with = (&case.book, &mut case.values, Lattice::unit(SERVER));
-        assert_eq!(case.exchanges.best(with, (&a, &b), &mut |_| false), None);
+        assert_eq!(case.best_that_pays(&a, &b, false), None);
         a.tenants.iter_mut().for_each(|tenant| tenant.movable = false);
         assert_eq!(case.best(&a, &b), None);
     }
