@@ -1,5 +1,5 @@
 //! Which execution provider runs each node of a session. `ort` has no safe call for it, so this module calls the C API.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "asking ONNX Runtime which provider runs has no safe wrapper")]
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char};

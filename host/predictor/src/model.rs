@@ -118,7 +118,7 @@ impl LoadedModel {
                 ["log_tput", "sd", "log_lo", "log_hi"].into_iter().zip(found).zip(*wanted)
             {
                 let tolerance = self.card.self_test.tolerance;
-                if (found - expected).abs().partial_cmp(&tolerance).is_none_or(|o| o.is_gt()) {
+                if (found - expected).abs().partial_cmp(&tolerance).is_none_or(std::cmp::Ordering::is_gt) {
                     let (model, case) = (source.clone(), case.name.clone());
                     return Err(ModelError::SelfTest { model, case, output, found, expected, tolerance });
                 }
@@ -149,7 +149,7 @@ fn check_tensors(side: &str, found: &[Outlet], expected: &[(&str, usize)]) -> Re
             found.iter().find(|outlet| outlet.name() == *name).ok_or_else(|| format!("{side} `{name}` is missing"))?;
         let fits = |shape: &[i64]| matches!(shape, [-1, columns] if *columns == *width as i64);
         match outlet.dtype() {
-            ValueType::Tensor { ty: TensorElementType::Float32, shape, .. } if fits(&shape) => {}
+            ValueType::Tensor { ty: TensorElementType::Float32, shape, .. } if fits(shape) => {}
             other => return Err(format!("{side} `{name}` is {other}, expected float32 [N, {width}]")),
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn best(form: &Form, belief: &Belief, grid: &[Place], batch: f64) -> 
 /// μ + L·h for the `s`-th of the points h: columns 1 to 6 of an 8 × 8 Hadamard matrix, then their negatives.
 fn point(belief: &Belief, s: usize) -> Vector {
     let sign = if s < POINTS / 2 { 1.0 } else { -1.0 };
-    let h: Vector = std::array::from_fn(|j| if (s & (j + 1)).count_ones() % 2 == 0 { sign } else { -sign });
+    let h: Vector = std::array::from_fn(|j| if (s & (j + 1)).count_ones().is_multiple_of(2) { sign } else { -sign });
     let spread = matrix::times(&belief.lower, &h);
     std::array::from_fn(|i: usize| belief.mu[i] + spread[i])
 }

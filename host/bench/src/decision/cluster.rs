@@ -4,7 +4,7 @@ use crate::error::Error;
 use coretuner_contract::cluster::{Delta, Trigger};
 use coretuner_core::event::Event;
 use coretuner_core::fallback;
-use coretuner_core::model::{ClassId, JobId, NodeId, QueueId};
+use coretuner_core::model::{ClassId, JobId, NodeId, NodeState, QueueId};
 use coretuner_core::state::State;
 use coretuner_core::view::Cursor;
 use coretuner_simulator::workload::{GenerateOptions, Workload, generate};
@@ -19,7 +19,10 @@ pub(crate) struct Scene {
     /// The whole cluster, for a new instance.
     pub(crate) image: Delta,
     /// Nothing changed since.
-    pub(crate) unchanged: Delta,
+    pub(crate) unchanged: [Delta; 1],
+    /// A node with jobs stops taking new ones, and takes them again: what a policy that works by change must answer
+    /// with a division of that node and a search for places. The second leads back to where the first starts.
+    pub(crate) changing: [Delta; 2],
 }
 
 /// A cluster of so many nodes with so many waiting jobs.
@@ -36,8 +39,15 @@ pub(crate) fn scene(nodes: u32, waiting: u32) -> Result<Scene, Error> {
     submit(&mut state, &workload, running..running + waiting)?;
     let mut cursor = Cursor::new();
     let image = cursor.delta(&state, Trigger::IMAGE, &[]);
-    let unchanged = cursor.delta(&state, Trigger::TIMER, &[]);
-    Ok(Scene { workload, image, unchanged })
+    let unchanged = [cursor.delta(&state, Trigger::TIMER, &[])];
+    let node = NodeId(nodes / 2);
+    let mut turn = |to: NodeState| {
+        apply(&mut state, &Event::NodeStateSet { id: node, state: to })?;
+        Ok::<_, Error>(cursor.delta(&state, Trigger::CAPACITY, &[]))
+    };
+    let mut changing = [turn(NodeState::Cordoned)?, turn(NodeState::Schedulable)?];
+    changing[1].revision = changing[0].base_revision;
+    Ok(Scene { workload, image, unchanged, changing })
 }
 
 fn describe(state: &mut State, workload: &Workload) -> Result<(), Error> {

@@ -1,9 +1,10 @@
 //! Times both sides in turns and takes the fastest of many batches: what else runs here only ever adds.
 
-use super::cluster::{Scene, scene};
+use super::cluster::scene;
 use crate::error::Error;
 use crate::native::on_this_machine;
 use crate::value::Value;
+use coretuner_contract::cluster::Delta;
 use coretuner_core::port::{Policy, Predictor};
 use coretuner_policy_host::{CodeCache, Grants, Limits, LoadedPolicy, Mode, PolicyEngine, Services};
 use coretuner_simulator::ProfilePredictor;
@@ -19,6 +20,9 @@ const BATCHES: usize = 60;
 /// A batch lasts at least so long.
 const BATCH: Duration = Duration::from_millis(4);
 
+/// An image, and what follows it in turns.
+type Deltas<'a> = (&'a Delta, &'a [Delta]);
+
 const RATIO_MAX: f64 = 1.25;
 const CROSSING_US_MAX: f64 = 5.0;
 
@@ -31,17 +35,17 @@ pub(crate) fn measure(guests: &Path) -> Result<Vec<Value>, Error> {
         let predictor: Arc<dyn Predictor> = Arc::new(ProfilePredictor::new(&scene.workload));
         let native = on_this_machine::<coretuner_policy_best_fit::BestFit>(&scene.workload, &predictor)?;
         let wasm = component(&engine, guests, "best-fit", &predictor)?;
-        values.extend(decision("best-fit", nodes, &scene, wasm, native)?);
+        values.extend(decision("best-fit", nodes, (&scene.image, &scene.unchanged), wasm, native)?);
         let native = on_this_machine::<coretuner_policy_coretuner::CoreTuner>(&scene.workload, &predictor)?;
         let wasm = component(&engine, guests, "coretuner", &predictor)?;
-        values.extend(decision("coretuner", nodes, &scene, wasm, native)?);
+        values.extend(decision("coretuner", nodes, (&scene.image, &scene.changing), wasm, native)?);
     }
     for nodes in NODES {
         let scene = scene(nodes, 0)?;
         let predictor: Arc<dyn Predictor> = Arc::new(ProfilePredictor::new(&scene.workload));
         let native = on_this_machine::<coretuner_policy_best_fit::BestFit>(&scene.workload, &predictor)?;
         let wasm = component(&engine, guests, "best-fit", &predictor)?;
-        let (wasm, native) = race(&scene, wasm, native)?;
+        let (wasm, native) = race((&scene.image, &scene.unchanged), wasm, native)?;
         let label = format!("crossing, {nodes} nodes unchanged");
         values.push(Value::new(label, micros(wasm.saturating_sub(native)), "µs").at_most(CROSSING_US_MAX));
     }
@@ -51,7 +55,7 @@ pub(crate) fn measure(guests: &Path) -> Result<Vec<Value>, Error> {
 fn decision(
     name: &str,
     nodes: u32,
-    scene: &Scene,
+    scene: Deltas<'_>,
     wasm: impl Policy,
     native: impl Policy,
 ) -> Result<[Value; 3], Error> {
@@ -78,7 +82,7 @@ fn component(
 }
 
 /// Fastest time per decision of each side.
-fn race(scene: &Scene, mut wasm: impl Policy, mut native: impl Policy) -> Result<(Duration, Duration), Error> {
+fn race(scene: Deltas<'_>, mut wasm: impl Policy, mut native: impl Policy) -> Result<(Duration, Duration), Error> {
     same_answers(scene, &mut wasm, &mut native)?;
     let calls = calls_per_batch(scene, &mut native)?.min(calls_per_batch(scene, &mut wasm)?);
     let mut best = (Duration::MAX, Duration::MAX);
@@ -90,8 +94,9 @@ fn race(scene: &Scene, mut wasm: impl Policy, mut native: impl Policy) -> Result
 }
 
 /// Both sides must do the same work, or the comparison means nothing.
-fn same_answers(scene: &Scene, wasm: &mut impl Policy, native: &mut impl Policy) -> Result<(), Error> {
-    for delta in [&scene.image, &scene.unchanged] {
+fn same_answers(scene: Deltas<'_>, wasm: &mut impl Policy, native: &mut impl Policy) -> Result<(), Error> {
+    let (image, turns) = scene;
+    for delta in std::iter::once(image).chain(turns) {
         let (one, other) = (wasm.decide(delta)?.plan, native.decide(delta)?.plan);
         if one != other {
             let detail = format!("{} against {} actions", one.actions.job.len(), other.actions.job.len());
@@ -101,20 +106,23 @@ fn same_answers(scene: &Scene, wasm: &mut impl Policy, native: &mut impl Policy)
     Ok(())
 }
 
-fn calls_per_batch(scene: &Scene, policy: &mut impl Policy) -> Result<u32, Error> {
+fn calls_per_batch(scene: Deltas<'_>, policy: &mut impl Policy) -> Result<u32, Error> {
     let one = batch(scene, policy, 3)?;
     let calls = BATCH.as_secs_f64() / one.as_secs_f64().max(1e-9);
     Ok((calls as u32).clamp(3, 5_000))
 }
 
 /// Time per decision over one batch.
-fn batch(scene: &Scene, policy: &mut impl Policy, calls: u32) -> Result<Duration, Error> {
+fn batch(scene: Deltas<'_>, policy: &mut impl Policy, calls: u32) -> Result<Duration, Error> {
+    let (image, turns) = scene;
     if policy.needs_image() {
-        policy.decide(&scene.image)?;
+        policy.decide(image)?;
     }
+    // Whole turns only: the last delta leads back to where the first starts.
+    let calls = calls.next_multiple_of(turns.len() as u32);
     let start = Instant::now();
-    for _ in 0..calls {
-        std::hint::black_box(policy.decide(std::hint::black_box(&scene.unchanged))?);
+    for delta in turns.iter().cycle().take(calls as usize) {
+        std::hint::black_box(policy.decide(std::hint::black_box(delta))?);
     }
     Ok(start.elapsed() / calls)
 }
