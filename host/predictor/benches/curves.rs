@@ -1,4 +1,5 @@
 //! Cost of a query: 200 kinds × 24 core counts × 5 memory sizes, computed and from the cache.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark may fail")]
 
 use std::hint::black_box;
 use std::sync::Arc;

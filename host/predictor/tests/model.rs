@@ -1,4 +1,5 @@
 //! The model through the real ONNX Runtime: its test vectors, and files that must be refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
 mod common;
 
@@ -137,10 +138,7 @@ fn refuses_broken_files() {
     let catalog = Arc::new(KindCatalog::default());
     let check = |file: &str, expected: fn(&ModelError) -> bool, words: &[&str]| {
         let path = repository("tests/fixtures/models").join(file);
-        let error = match open(&ModelSource::File(path), &catalog) {
-            Ok(_) => panic!("{file} was taken"),
-            Err(error) => error,
-        };
+        let Err(error) = open(&ModelSource::File(path), &catalog) else { panic!("{file} was taken") };
         let text = error.to_string();
         assert!(expected(&error), "{file}: {text}");
         for word in words.iter().chain(&[file]) {
