@@ -90,7 +90,7 @@ impl GroundTruth {
         Self { options, ..Self::default() }
     }
 
-    /// Adds the model that `key` names (see [`catalog`]); the same ids for the same key.
+    /// Adds the model that `key` names (see `catalog.rs`); the same ids for the same key.
     pub fn intern(&mut self, key: &str, kinds: &KindCatalog) -> Result<(TruthId, Option<KindId>), TruthError> {
         if let Some(id) = self.by_key.get(key) {
             return Ok((*id, self.kind(*id)));
