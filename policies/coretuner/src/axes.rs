@@ -36,7 +36,7 @@ fn clamp(amount: u32, (least, most): (u32, u32)) -> u32 {
 /// Totals of CPU and memory to predict for: never empty, ascending.
 ///
 /// CPU: every step from one per GPU to a whole node (or the share, if that is more). Memory: the configured multiples of
-/// the share, and the least that the job may hold. Both within the job's ranges.
+/// the share and, where they go below it, the least that the job may hold. Both within the job's ranges.
 pub(crate) fn axes(shape: &Shape, gpus: u32, ranges: Ranges, config: &Config) -> (Vec<u32>, Vec<u32>) {
     let (share_cpu, share_memory) = shape.share_units(gpus);
     let share = shape.share(gpus);
@@ -46,7 +46,8 @@ pub(crate) fn axes(shape: &Shape, gpus: u32, ranges: Ranges, config: &Config) ->
     let memory_max = memory_axis.units.max(share_memory);
     let levels = config.memory_levels.iter().map(|level| (level * f64::from(share_memory) + 1e-6) as u32);
     let least = memory_axis.units_for(ranges.memory_mib.0);
-    let memory = levels.chain([share_memory, least]).map(|units| memory_axis.amount(units.clamp(1, memory_max)));
+    let least = config.goes_below_share().then_some(least);
+    let memory = levels.chain([share_memory]).chain(least).map(|units| memory_axis.amount(units.clamp(1, memory_max)));
     (within(cpu, ranges.cpu_milli, share.cpu), within(memory, ranges.memory_mib, share.memory))
 }
 

@@ -23,7 +23,8 @@ pub struct Config {
     pub cpu_units_max: u32,
     /// Steps into which a node's memory is divided.
     pub memory_units: u32,
-    /// Amounts of memory considered for a job, in proportional shares. 1 is always considered.
+    /// Amounts of memory considered for a job, in proportional shares. 1 is always considered. Add amounts below 1 only
+    /// with predictions that know what too little memory costs: a job whose data no longer fits can run ten times slower.
     pub memory_levels: Vec<f64>,
     /// Most exchanges or moves of running jobs per plan for a better division; 0 = running jobs stay.
     pub swaps_max: u32,
@@ -48,7 +49,7 @@ impl Default for Config {
             cpu_quantum_milli: 1000,
             cpu_units_max: 64,
             memory_units: 24,
-            memory_levels: vec![1.0 / 3.0, 1.0, 2.0, 3.0, 4.0],
+            memory_levels: vec![1.0, 2.0, 3.0, 4.0],
             swaps_max: 4,
             restart_cost_s: 30.0,
             room: true,
@@ -59,6 +60,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Whether a job may hold less memory than its share.
+    pub(crate) fn goes_below_share(&self) -> bool {
+        self.memory_levels.iter().any(|level| *level < 1.0)
+    }
+
     /// Whether a job that goes first may take the place of a running one.
     pub(crate) fn preempts(&self) -> bool {
         self.order != Order::Fifo

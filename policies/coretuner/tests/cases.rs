@@ -9,7 +9,7 @@ use coretuner_policy_coretuner::CoreTuner;
 use coretuner_sdk::contract::cluster::Trigger;
 use world::{SERVER, World};
 
-const FIFO: &str = r#"{"order": "fifo"}"#;
+const FIFO: &str = r#"{"memory_levels": [0.3333333333333333, 1, 2, 3, 4], "order": "fifo"}"#;
 
 fn fixed_at(cores: u32, units: u32) -> impl FnOnce(&mut JobSpec) {
     move |spec| {

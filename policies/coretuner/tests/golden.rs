@@ -11,8 +11,8 @@ fn close(found: f64, expected: f64) {
     assert!((found - expected).abs() < 1e-3, "{found}, not {expected}");
 }
 
-const FREE_MOVES: &str = r#"{"order": "fifo", "restart_cost_s": 0}"#;
-const STAY: &str = r#"{"order": "fifo", "swaps_max": 0}"#;
+const FREE_MOVES: &str = r#"{"memory_levels": [0.3333333333333333, 1, 2, 3, 4], "order": "fifo", "restart_cost_s": 0}"#;
+const STAY: &str = r#"{"memory_levels": [0.3333333333333333, 1, 2, 3, 4], "order": "fifo", "swaps_max": 0}"#;
 
 #[test]
 fn c1_two_hungry_gangs_each_share_a_node_with_a_language_gang() {
