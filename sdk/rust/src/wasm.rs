@@ -93,10 +93,12 @@ impl HostHandle<'_> {
         log::write(level, message);
     }
 
+    /// Value kept under `key`, if any.
     pub fn kv_get(&mut self, key: &str) -> Option<Vec<u8>> {
         kv::get(key)
     }
 
+    /// Keeps `value` under `key`; takes effect with the accepted cycle.
     pub fn kv_set(&mut self, key: &str, value: &[u8]) -> Result<(), KvError> {
         kv::set(key, value).map_err(|error| match error {
             kv::KvError::TooLarge => KvError::TooLarge,
@@ -104,26 +106,32 @@ impl HostHandle<'_> {
         })
     }
 
+    /// Forgets `key`.
     pub fn kv_delete(&mut self, key: &str) {
         kv::delete(key);
     }
 
+    /// Keys that start with `prefix`, sorted.
     pub fn kv_keys(&mut self, prefix: &str) -> Vec<String> {
         kv::keys(prefix)
     }
 
+    /// Sets a metric of this policy.
     pub fn gauge(&mut self, name: &str, value: f64) {
         metrics::gauge(name, value);
     }
 
+    /// Adds to a counter of this policy.
     pub fn count(&mut self, name: &str, increment: f64) {
         metrics::count(name, increment);
     }
 
+    /// Labels and annotations of a job, as key and value.
     pub fn labels(&mut self, job: JobId) -> Vec<(String, String)> {
         job_details::labels(job.0)
     }
 
+    /// Descriptor of a job's model as JSON.
     pub fn model(&mut self, job: JobId) -> Option<String> {
         job_details::model(job.0)
     }
