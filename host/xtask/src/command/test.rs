@@ -69,11 +69,13 @@ fn check(steps: &mut Steps, library: &Path) {
     }
 }
 
-/// A cargo command on one workspace; all share one target folder.
+/// A cargo command on one workspace. The policies' has a target folder of its own: both build the SDK from the same path
+/// with other features below it, and would take each other's files for their own when run again.
 fn on(manifest: &str, verb: &str, arguments: &[&str]) -> Command {
     let mut command = cargo::cargo();
     command.arg(verb).arg("--manifest-path").arg(files::root().join(manifest)).args(arguments);
-    command.env("CARGO_TARGET_DIR", files::target());
+    let host = *manifest == files::root().join("Cargo.toml");
+    command.env("CARGO_TARGET_DIR", if host { files::target() } else { files::target().join("policies") });
     command
 }
 
