@@ -40,43 +40,54 @@ fn skipped_tests() -> PathBuf {
     files::target().join("skipped-tests.txt")
 }
 
-/// The cargo workspaces: name and manifest. The last one, guests that misbehave on purpose, has no tests of its own.
-const WORKSPACES: [(&str, &str); 3] =
-    [("host", "Cargo.toml"), ("policies", "policies/Cargo.toml"), ("bad guests", "tests/fixtures/bad/Cargo.toml")];
+/// A cargo workspace of this repository.
+struct Workspace {
+    name: &'static str,
+    manifest: &'static str,
+    /// Folder below the target folder, empty for the target folder itself. The policies' has one of its own: host and
+    /// policies build the SDK from the same path with other features below it, and in one folder each would take the
+    /// other's files for its own.
+    target: &'static str,
+}
+
+const HOST: Workspace = Workspace { name: "host", manifest: "Cargo.toml", target: "" };
+const POLICIES: Workspace = Workspace { name: "policies", manifest: "policies/Cargo.toml", target: "policies" };
+/// Guests that misbehave on purpose; no tests of their own.
+const BAD_GUESTS: Workspace =
+    Workspace { name: "bad guests", manifest: "tests/fixtures/bad/Cargo.toml", target: "policies" };
 
 /// All checks; one that fails does not stop the others.
 fn check(steps: &mut Steps, library: &Path) {
-    let [host, policies, _] = WORKSPACES;
-    for (name, manifest) in WORKSPACES {
-        let command = on(manifest, "fmt", &["--all", "--check"]);
-        optional(steps, &format!("{name}: formatting"), "rustfmt", command);
+    for workspace in [HOST, POLICIES, BAD_GUESTS] {
+        let command = workspace.cargo("fmt", &["--all", "--check"]);
+        optional(steps, &format!("{}: formatting", workspace.name), "rustfmt", command);
     }
-    for (name, manifest) in WORKSPACES {
-        let arguments = ["--workspace", "--all-targets", "--", "--deny", "warnings"];
-        optional(steps, &format!("{name}: lints"), "clippy", on(manifest, "clippy", &arguments));
+    for workspace in [HOST, POLICIES, BAD_GUESTS] {
+        let command = workspace.cargo("clippy", &["--workspace", "--all-targets", "--", "--deny", "warnings"]);
+        optional(steps, &format!("{}: lints", workspace.name), "clippy", command);
     }
-    for (name, manifest) in [host, policies] {
-        let mut command = on(manifest, "doc", &["--workspace", "--no-deps", "--document-private-items"]);
+    for workspace in [HOST, POLICIES] {
+        let mut command = workspace.cargo("doc", &["--workspace", "--no-deps", "--document-private-items"]);
         // Private items are documented too, so links to them resolve.
         command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links");
-        always(steps, &format!("{name}: documentation"), command);
+        always(steps, &format!("{}: documentation", workspace.name), command);
     }
-    always(steps, "host: build", on(host.1, "build", &["--workspace", "--all-targets"]));
-    for (name, manifest) in [host, policies] {
-        let mut command = on(manifest, "test", &["--workspace", "--no-fail-fast"]);
+    always(steps, "host: build", HOST.cargo("build", &["--workspace", "--all-targets"]));
+    for workspace in [HOST, POLICIES] {
+        let mut command = workspace.cargo("test", &["--workspace", "--no-fail-fast"]);
         command.env(onnxruntime::OVERRIDE, library).env("CORETUNER_SKIPPED_TESTS", skipped_tests());
-        always(steps, &format!("{name}: tests"), command);
+        always(steps, &format!("{}: tests", workspace.name), command);
     }
 }
 
-/// A cargo command on one workspace. The policies' has a target folder of its own: both build the SDK from the same path
-/// with other features below it, and would take each other's files for their own when run again.
-fn on(manifest: &str, verb: &str, arguments: &[&str]) -> Command {
-    let mut command = cargo::cargo();
-    command.arg(verb).arg("--manifest-path").arg(files::root().join(manifest)).args(arguments);
-    let host = *manifest == files::root().join("Cargo.toml");
-    command.env("CARGO_TARGET_DIR", if host { files::target() } else { files::target().join("policies") });
-    command
+impl Workspace {
+    /// A cargo command on it.
+    fn cargo(&self, verb: &str, arguments: &[&str]) -> Command {
+        let mut command = cargo::cargo();
+        command.arg(verb).arg("--manifest-path").arg(files::root().join(self.manifest)).args(arguments);
+        command.env("CARGO_TARGET_DIR", files::target().join(self.target));
+        command
+    }
 }
 
 fn always(steps: &mut Steps, title: &str, mut command: Command) {
