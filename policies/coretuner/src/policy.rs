@@ -1,7 +1,9 @@
 //! The policy: follows the view, plans, and says why.
 
+use std::collections::BTreeSet;
+
 use coretuner_sdk::solve::Exchanges;
-use coretuner_sdk::{Cycle, JobId, Policy, Reason};
+use coretuner_sdk::{Cycle, JobId, NodeId, Policy, Reason};
 
 use crate::admit::Admission;
 use crate::config::Config;
@@ -25,6 +27,8 @@ pub struct CoreTuner {
     book: Book,
     market: Market,
     exchanges: Exchanges,
+    /// Nodes where the last plan may have left exchanges undone.
+    unfinished: BTreeSet<NodeId>,
     next_tick_ns: u64,
 }
 
@@ -43,6 +47,7 @@ impl Policy for CoreTuner {
             book: Book::default(),
             market: Market::default(),
             exchanges: Exchanges::default(),
+            unfinished: BTreeSet::new(),
             next_tick_ns: 0,
         })
     }
@@ -64,7 +69,7 @@ impl Policy for CoreTuner {
 
 impl CoreTuner {
     fn plan(&mut self, cycle: &mut Cycle<'_>, due: bool, news: &News) {
-        let Self { config, book, market, exchanges, .. } = self;
+        let Self { config, book, market, exchanges, unfinished, .. } = self;
         let Book { shapes, profiles, classes, fleet, roster, jobs, .. } = &mut *book;
         let oracle = Oracle { host: &mut cycle.host, speaker: None, failures: 0 };
         let cluster = cycle.cluster;
@@ -80,7 +85,8 @@ impl CoreTuner {
         if due || news.places {
             admission.run(&mut desk, &mut draft, market);
         }
-        swap(&mut desk, &mut draft, exchanges, &news.moved, &profile_of);
+        let changed = &(&*unfinished | &news.moved);
+        *unfinished = swap(&mut desk, &mut draft, exchanges, changed, &profile_of);
         let grants = share_out(&mut desk, &draft, &news.stale);
         let refused = emit(&desk, &draft, &grants, market.price(), &mut cycle.plan);
         let waits = admission.into_waits();

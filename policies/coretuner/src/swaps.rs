@@ -1,27 +1,30 @@
 //! A few exchanges of jobs between nodes, where both then divide better.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
-use coretuner_sdk::solve::{Candidate, Exchange, Exchanges, Side, Tenant};
-use coretuner_sdk::{Job, NodeId};
+use coretuner_sdk::solve::{Exchange, Exchanges, MixId, Side, Tenant};
+use coretuner_sdk::{Job, JobId, NodeId};
 
 use crate::classes::{Classes, Pin};
 use crate::desk::Desk;
 use crate::draft::Draft;
 use crate::fleet::{Berth, Resident};
 use crate::place::{Seeker, settle};
-use crate::profile::ProfileId;
 use crate::reasons::Cause;
 use crate::room::{ProfileOf, may_move};
 
 /// Partners looked at for a changed node: those with most and with least left, so many of both.
 const PARTNERS_EACH: usize = 8;
 
-/// Pairs of nodes searched per plan.
+/// Pairs of nodes searched per plan, not counting those whose exchanges are known.
 const PAIRS_MAX: u32 = 128;
 
 /// A gain is counted for at most this long.
 const HORIZON_S: f64 = 3600.0;
+
+/// What tenants gain together before a node counts as wanting more.
+const UNMET_MIN: f64 = 1e-6;
 
 /// What moving a job costs, and for how long its gain counts.
 #[derive(Clone, Copy, Debug)]
@@ -30,19 +33,19 @@ struct Stake {
     horizon_s: f64,
 }
 
-/// A node in the search, with what its moves cost and whether it wants more than it has.
+/// Mix of a node, and what its jobs would gain if each had all that it can use.
+#[derive(Clone, Copy, Debug)]
 struct Party {
-    node: NodeId,
-    candidate: Candidate,
-    profiles: Vec<Option<ProfileId>>,
-    stakes: Vec<Stake>,
-    hungry: bool,
+    mix: MixId,
+    unmet: f64,
 }
 
 /// What a search goes by.
 struct Search<'s> {
     exchanges: &'s mut Exchanges,
     profile_of: ProfileOf<'s>,
+    /// Nodes looked at so far; none where bases do not fit.
+    parties: BTreeMap<NodeId, Option<Party>>,
     pairs_left: u32,
 }
 
@@ -51,97 +54,151 @@ struct Search<'s> {
 struct Found {
     a: NodeId,
     b: NodeId,
-    exchange: Exchange,
+    there: Option<JobId>,
+    back: Option<JobId>,
+    gain: f64,
 }
 
-/// Makes at most `swaps_max` exchanges that involve a node of `changed` or one touched by the draft.
+/// Makes at most `swaps_max` exchanges that involve a node of `changed` or one touched by the draft. Returns the nodes to
+/// look at again in the next plan, because there may be more exchanges than that.
 pub(crate) fn swap(
     desk: &mut Desk<'_, '_>,
     draft: &mut Draft<'_>,
     exchanges: &mut Exchanges,
     changed: &BTreeSet<NodeId>,
     profile_of: ProfileOf<'_>,
-) {
-    let mut search = Search { exchanges, profile_of, pairs_left: PAIRS_MAX };
+) -> BTreeSet<NodeId> {
+    exchanges.trim();
+    let mut search = Search { exchanges, profile_of, parties: BTreeMap::new(), pairs_left: PAIRS_MAX };
+    let mut nodes: BTreeSet<NodeId> = changed.clone();
+    nodes.extend(draft.touched().map(|berth| berth.id));
     for _ in 0..desk.config.swaps_max {
-        let mut nodes: BTreeSet<NodeId> = changed.iter().copied().collect();
-        nodes.extend(draft.touched().map(|berth| berth.id));
-        let found = nodes.into_iter().find_map(|node| search.best_for(desk, draft, node));
-        let Some(found) = found else { return };
+        let Some(found) = search.first(desk, draft, &nodes) else { return BTreeSet::new() };
         apply(desk, draft, found, profile_of);
+        for node in [found.a, found.b] {
+            search.parties.remove(&node);
+            nodes.insert(node);
+        }
     }
+    if desk.config.swaps_max == 0 { BTreeSet::new() } else { nodes }
 }
 
 impl Search<'_> {
+    /// The best exchange of the first node that has one: nodes whose jobs want most come first.
+    fn first(&mut self, desk: &mut Desk<'_, '_>, draft: &Draft<'_>, nodes: &BTreeSet<NodeId>) -> Option<Found> {
+        let known = nodes.iter().filter_map(|node| Some((self.party(desk, draft, *node)?, *node)));
+        let mut order: Vec<_> = known.map(|(party, node)| (Reverse((party.unmet / UNMET_MIN) as u64), node)).collect();
+        order.sort_unstable();
+        order.into_iter().find_map(|(_, node)| self.best_for(desk, draft, node))
+    }
+
     /// The best exchange of a node with any partner.
     fn best_for(&mut self, desk: &mut Desk<'_, '_>, draft: &Draft<'_>, node: NodeId) -> Option<Found> {
-        let berth = draft.get(node).filter(|berth| berth.open)?;
-        let mut own = self.party(desk, berth)?;
+        let shape = draft.get(node)?.shape?;
+        let own = self.party(desk, draft, node)?;
         let mut best: Option<Found> = None;
-        let partners = draft.fleet.extremes(berth.shape?, PARTNERS_EACH);
+        let partners = draft.fleet.extremes(shape, PARTNERS_EACH);
         for partner in partners.into_iter().filter(|partner| *partner != node) {
-            let Some(other) = draft.get(partner).filter(|other| other.shape == berth.shape) else { continue };
-            let Some(mut other) = self.party(desk, other) else { continue };
-            if self.pairs_left == 0 {
-                break;
+            if draft.get(partner).is_none_or(|berth| berth.shape != Some(shape)) {
+                continue;
             }
+            let Some(other) = self.party(desk, draft, partner) else { continue };
             // Without a job that wants more there is nothing to gain.
-            if own.hungry || other.hungry {
-                let found = self.between(desk, &mut own, &mut other);
-                let gain = best.map_or(0.0, |best| best.exchange.gain);
-                best = found.filter(|found| found.exchange.gain > gain + 1e-9).or(best);
+            if own.unmet <= UNMET_MIN && other.unmet <= UNMET_MIN {
+                continue;
             }
+            let found = self.between(desk, draft, (node, own.mix), (partner, other.mix));
+            let gain = best.map_or(0.0, |best| best.gain);
+            best = found.filter(|found| found.gain > gain + 1e-9).or(best);
         }
         best
     }
 
-    /// None where the bases do not fit.
-    fn party(&self, desk: &mut Desk<'_, '_>, berth: &Berth) -> Option<Party> {
-        let lattice = desk.shapes.get(berth.shape?).lattice;
-        let mut candidate = Candidate::new(side(desk, berth, self.profile_of), lattice);
-        let stakes = berth.gangs.iter().map(|gang| stake(desk, gang)).collect();
-        let profiles = berth.gangs.iter().map(|gang| (self.profile_of)(gang.job)).collect();
-        let Classes { book, values, .. } = &mut *desk.classes;
-        let value = candidate.value(book, values)?;
-        let peak: f64 = berth.gangs.iter().map(|gang| book.get(gang.class).peak().value).sum();
-        Some(Party { node: berth.id, candidate, profiles, stakes, hungry: peak > value + 1e-6 })
+    fn party(&mut self, desk: &mut Desk<'_, '_>, draft: &Draft<'_>, node: NodeId) -> Option<Party> {
+        if let Some(known) = self.parties.get(&node) {
+            return *known;
+        }
+        let party = draft.get(node).filter(|berth| berth.open).and_then(|berth| self.look(desk, berth));
+        self.parties.insert(node, party);
+        party
     }
 
-    fn between(&mut self, desk: &mut Desk<'_, '_>, a: &mut Party, b: &mut Party) -> Option<Found> {
-        let allowed = |party: &Party, to: NodeId| -> Vec<bool> {
-            let may = |profile: &Option<ProfileId>| profile.is_some_and(|profile| desk.allows(profile, to));
-            party.profiles.iter().map(may).collect()
-        };
-        let (allowed_a, allowed_b) = (allowed(a, b.node), allowed(b, a.node));
-        let mut pays = |exchange: &Exchange| {
-            let there = exchange.there.map(|at| (allowed_a[at], a.stakes[at]));
-            let back = exchange.back.map(|at| (allowed_b[at], b.stakes[at]));
-            let movers = || there.iter().chain(&back);
-            let lost: f64 = movers().map(|(_, stake)| stake.lost).sum();
-            let horizon_s = movers().map(|(_, stake)| stake.horizon_s).fold(HORIZON_S, f64::min);
-            movers().all(|(allowed, _)| *allowed) && (lost == 0.0 || exchange.gain * horizon_s > lost)
-        };
+    fn look(&mut self, desk: &mut Desk<'_, '_>, berth: &Berth) -> Option<Party> {
+        let lattice = desk.shapes.get(berth.shape?).lattice;
+        let side = side(desk, berth, self.profile_of);
         let Classes { book, values, .. } = &mut *desk.classes;
-        let computed = values.computed();
-        let sides = (&mut a.candidate, &mut b.candidate);
-        let exchange = self.exchanges.best((book, values), sides, &mut pays);
-        let searched = exchange.is_some() || desk.classes.values.computed() > computed;
-        self.pairs_left -= u32::from(searched);
-        Some(Found { a: a.node, b: b.node, exchange: exchange? })
+        let mix = self.exchanges.mix((book, values), side, lattice);
+        Some(Party { mix, unmet: self.exchanges.unmet(mix)? })
+    }
+
+    /// The best exchange between two nodes that is allowed and pays.
+    fn between(
+        &mut self,
+        desk: &mut Desk<'_, '_>,
+        draft: &Draft<'_>,
+        (a, mix_a): (NodeId, MixId),
+        (b, mix_b): (NodeId, MixId),
+    ) -> Option<Found> {
+        if !self.exchanges.knows(mix_a, mix_b) {
+            self.pairs_left = self.pairs_left.checked_sub(1)?;
+        }
+        let Classes { book, values, .. } = &mut *desk.classes;
+        let known = self.exchanges.between((book, values), mix_a, mix_b);
+        known.iter().find_map(|exchange| self.pays(desk, draft, (a, b), exchange))
+    }
+
+    fn pays(
+        &self,
+        desk: &Desk<'_, '_>,
+        draft: &Draft<'_>,
+        (a, b): (NodeId, NodeId),
+        exchange: &Exchange,
+    ) -> Option<Found> {
+        let there = self.mover(desk, draft, exchange.there, a, b)?;
+        let back = self.mover(desk, draft, exchange.back, b, a)?;
+        let movers = || there.iter().chain(&back);
+        let lost: f64 = movers().map(|(_, stake)| stake.lost).sum();
+        let horizon_s = movers().map(|(_, stake)| stake.horizon_s).fold(HORIZON_S, f64::min);
+        let job = |mover: Option<(JobId, Stake)>| mover.map(|(job, _)| job);
+        let pays = lost == 0.0 || exchange.gain * horizon_s > lost;
+        pays.then(|| Found { a, b, there: job(there), back: job(back), gain: exchange.gain })
+    }
+
+    /// The job for a tenant's move: of alike ones that may go there the one that loses least. `Some(None)`: nobody moves.
+    fn mover(
+        &self,
+        desk: &Desk<'_, '_>,
+        draft: &Draft<'_>,
+        tenant: Option<Tenant>,
+        from: NodeId,
+        to: NodeId,
+    ) -> Option<Option<(JobId, Stake)>> {
+        let Some(tenant) = tenant else { return Some(None) };
+        let alike = draft.get(from)?.gangs.iter().filter(|gang| gang.class == tenant.class);
+        let may = |gang: &&Resident| {
+            let allowed = (self.profile_of)(gang.job).is_some_and(|profile| desk.allows(profile, to));
+            allowed && moves(desk, gang, self.profile_of)
+        };
+        let stakes = alike.filter(may).map(|gang| (gang.job, stake(desk, gang)));
+        stakes.min_by(|one, other| one.1.lost.total_cmp(&other.1.lost)).map(Some)
     }
 }
 
 fn side(desk: &Desk<'_, '_>, berth: &Berth, profile_of: ProfileOf<'_>) -> Side {
-    let tenant = |gang: &Resident| {
-        let job = desk.cluster.job(gang.job);
-        // A job that is still restarting is left alone.
-        let settled = job.is_some_and(|job| job.is_waiting() || speed(desk, job) > 0.0);
-        // The class of a job with fewer rights holds only where it is.
-        let rights = profile_of(gang.job).and_then(|profile| desk.profile(profile).gang()).map(|gang| gang.rights);
-        let free = rights.is_some_and(|rights| rights.cpu && rights.memory_grow && rights.memory_shrink);
-        Tenant { class: gang.class, gpus: gang.gpus, movable: settled && free && may_move(desk, gang.job) }
-    };
+    let tenant =
+        |gang: &Resident| Tenant { class: gang.class, gpus: gang.gpus, movable: moves(desk, gang, profile_of) };
     Side { tenants: berth.gangs.iter().map(tenant).collect(), gpus_free: berth.gpus_free, capacity: berth.capacity }
+}
+
+/// Whether a gang may be part of an exchange.
+fn moves(desk: &Desk<'_, '_>, gang: &Resident, profile_of: ProfileOf<'_>) -> bool {
+    let Some(job) = desk.cluster.job(gang.job) else { return false };
+    // A job that is still restarting is left alone.
+    let settled = job.is_waiting() || speed(desk, job) > 0.0;
+    // The class of a job with fewer rights holds only where it is.
+    let rights = profile_of(gang.job).and_then(|profile| desk.profile(profile).gang()).map(|gang| gang.rights);
+    let free = rights.is_some_and(|rights| rights.cpu && rights.memory_grow && rights.memory_shrink);
+    settled && free && may_move(desk, gang.job)
 }
 
 fn speed(desk: &Desk<'_, '_>, job: &Job) -> f64 {
@@ -159,22 +216,20 @@ fn stake(desk: &Desk<'_, '_>, gang: &Resident) -> Stake {
     Stake { lost: desk.config.restart_cost_s * value, horizon_s }
 }
 
-fn apply(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, Found { a, b, exchange }: Found, profile_of: ProfileOf<'_>) {
-    let job_at = |node: NodeId, at: usize| draft.get(node).and_then(|berth| berth.gangs.get(at)).copied();
-    let there = exchange.there.and_then(|there| job_at(a, there));
-    let back = exchange.back.and_then(|back| job_at(b, back));
-    let other = |gang: Option<Resident>| gang.map(|gang| gang.job);
+fn apply(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, found: Found, profile_of: ProfileOf<'_>) {
+    let Found { a, b, there, back, gain } = found;
     // Both leave before either arrives: there may be no free GPUs.
-    for (gang, from) in [(there, a), (back, b)] {
-        draft.edit(from, |berth| {
-            gang.and_then(|gang| berth.remove(gang.job));
-        });
-    }
-    for (gang, to, with) in [(there, b, other(back)), (back, a, other(there))] {
+    let mut leave = |job: Option<JobId>, from: NodeId| {
+        let mut gang = None;
+        draft.edit(from, |berth| gang = job.and_then(|job| berth.remove(job)));
+        gang
+    };
+    let (goes, comes) = (leave(there, a), leave(back, b));
+    for (gang, to, with) in [(goes, b, back), (comes, a, there)] {
         let Some(gang) = gang else { continue };
         house(desk, draft, gang, to, profile_of);
         if desk.cluster.job(gang.job).is_some_and(Job::is_running) {
-            draft.changes.causes.insert(gang.job, Cause::Swap { gain: exchange.gain, with });
+            draft.changes.causes.insert(gang.job, Cause::Swap { gain, with });
         }
     }
 }

@@ -20,5 +20,5 @@ pub mod synergy;
 pub use divide::{Axis, Division, Lattice, divide};
 pub use options::{Amount, Floor, Options, Point, Surface, options};
 pub use price::{Crowd, Targets, targets};
-pub use swap::{Candidate, Exchange, Exchanges, Side, Tenant};
+pub use swap::{Exchange, Exchanges, MixId, Side, Tenant};
 pub use values::{Book, NodeValues};

@@ -1,16 +1,22 @@
 //! Which job of one node to exchange with one of another, so that both nodes divide better.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use super::divide::Lattice;
 use super::options::Amount;
 use super::values::{Book, NodeValues};
 
-/// Least gain that counts.
+/// Least gain that counts; gains that differ by less count as equal.
 const GAIN_MIN: f64 = 1e-6;
 
-/// Pairs remembered; the memory starts anew beyond.
-const TRIED_MAX: usize = 500_000;
+/// Mixes and pairs of them remembered; see [`Exchanges::trim`].
+const MIXES_MAX: usize = 100_000;
+const PAIRS_MAX: usize = 200_000;
+
+/// Exchanges remembered of a pair, the best ones.
+const EXCHANGES_MAX: usize = 16;
 
 /// A job on a node, as far as exchanges look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,159 +37,163 @@ pub struct Side {
     pub capacity: Amount,
 }
 
-impl Side {
-    /// Sorted classes with tenant `out` replaced by a job of class `by`; either may be none.
-    fn classes_with(&self, out: Option<usize>, by: Option<u32>) -> Vec<u32> {
-        let kept = self.tenants.iter().enumerate().filter(|(at, _)| Some(*at) != out);
-        let mut classes: Vec<u32> = kept.map(|(_, tenant)| tenant.class).chain(by).collect();
-        classes.sort_unstable();
-        classes
-    }
-}
-
 /// Two nodes' jobs changing places, or one moving into free GPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchange {
     /// Tenant of the first side that goes to the second; none: nobody does.
-    pub there: Option<usize>,
+    pub there: Option<Tenant>,
     /// Tenant of the second side that comes to the first; none: nobody does.
-    pub back: Option<usize>,
+    pub back: Option<Tenant>,
     /// What the values of both nodes gain together.
     pub gain: f64,
 }
 
-/// A side with the values that it was found to have, for looking at many partners.
+/// Number of a mix: what sides that are alike share.
+pub type MixId = u32;
+
 #[derive(Clone, Debug)]
-pub struct Candidate {
-    side: Side,
+struct Mix {
+    /// Sorted.
+    tenants: Vec<Tenant>,
+    gpus_free: u32,
+    capacity: Amount,
     lattice: Lattice,
-    /// By the tenant that left and the class that came.
-    values: BTreeMap<(Option<usize>, Option<u32>), Option<f64>>,
+    /// None when the bases do not fit.
+    value: Option<f64>,
+    /// What the tenants would be worth if each had all that it can use.
+    peak: f64,
 }
 
-impl Candidate {
-    /// A node with the steps of `lattice`.
-    pub fn new(side: Side, lattice: Lattice) -> Self {
-        Self { side, lattice, values: BTreeMap::new() }
+impl Mix {
+    fn new(mut side: Side, lattice: Lattice, book: &Book, values: &mut NodeValues) -> Self {
+        side.tenants.sort_unstable();
+        let peak = side.tenants.iter().map(|tenant| book.get(tenant.class).peak().value).sum();
+        let Side { tenants, gpus_free, capacity } = side;
+        let mut mix = Self { tenants, gpus_free, capacity, lattice, value: None, peak };
+        mix.value = mix.value_with(book, values, None, None);
+        mix
     }
 
-    /// The side given.
-    pub fn side(&self) -> &Side {
-        &self.side
-    }
-
-    /// Value of the node as it is; none when its bases do not fit.
-    pub fn value(&mut self, book: &Book, values: &mut NodeValues) -> Option<f64> {
-        self.value_with(book, values, None, None)
-    }
-
-    fn value_with(&mut self, book: &Book, values: &mut NodeValues, out: Option<usize>, by: Option<u32>) -> Option<f64> {
-        if let Some(known) = self.values.get(&(out, by)) {
-            return *known;
+    /// Value of the node with one tenant replaced by another; either may be none.
+    fn value_with(&self, book: &Book, values: &mut NodeValues, out: Option<Tenant>, by: Option<Tenant>) -> Option<f64> {
+        let mut classes: Vec<u32> = self.tenants.iter().map(|tenant| tenant.class).collect();
+        if let Some(at) = out.and_then(|out| classes.binary_search(&out.class).ok()) {
+            classes.remove(at);
         }
-        let classes = self.side.classes_with(out, by);
-        let value = values.get(book, &classes, self.lattice, self.side.capacity).map(|division| division.value);
-        self.values.insert((out, by), value);
-        value
+        if let Some(by) = by {
+            classes.insert(classes.partition_point(|class| *class < by.class), by.class);
+        }
+        values.get(book, &classes, self.lattice, self.capacity).map(|division| division.value)
+    }
+
+    /// Movable tenants, one of each class.
+    fn movable(&self) -> Vec<Tenant> {
+        let mut movable: Vec<Tenant> = self.tenants.iter().copied().filter(|tenant| tenant.movable).collect();
+        movable.dedup();
+        movable
     }
 }
 
-/// Looks for exchanges between nodes of one kind and remembers where there are none.
+/// Looks for exchanges between nodes of one kind; what alike nodes gain is computed once.
 #[derive(Clone, Debug, Default)]
 pub struct Exchanges {
-    signatures: BTreeMap<Vec<u32>, u32>,
-    tried: BTreeSet<(u32, u32)>,
+    numbers: FxHashMap<Vec<u32>, MixId>,
+    mixes: Vec<Mix>,
+    pairs: FxHashMap<(MixId, MixId), Rc<[Exchange]>>,
 }
 
 impl Exchanges {
-    /// The best exchange between `a` and `b` that `pays(exchange)`: jobs with as many GPUs change places, or one moves into
-    /// free GPUs. Both nodes have the same steps, and their classes are of `book`.
-    pub fn best(
-        &mut self,
-        (book, values): (&Book, &mut NodeValues),
-        (a, b): (&mut Candidate, &mut Candidate),
-        pays: &mut dyn FnMut(&Exchange) -> bool,
-    ) -> Option<Exchange> {
-        let pair = (self.signature(a), self.signature(b));
-        if self.tried.contains(&pair) {
-            return None;
+    /// Number of a side's mix. It holds until the next [`Exchanges::trim`] or [`Exchanges::clear`].
+    pub fn mix(&mut self, (book, values): (&Book, &mut NodeValues), side: Side, lattice: Lattice) -> MixId {
+        let key = key(&side, lattice);
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
         }
-        let before = a.value(book, values)? + b.value(book, values)?;
-        let mut best: Option<Exchange> = None;
-        let mut any = false;
-        for (there, back) in moves(&a.side, &b.side) {
-            let class = |side: &Side, at: Option<usize>| at.map(|at| side.tenants[at].class);
-            let (goes, comes) = (class(&a.side, there), class(&b.side, back));
-            let Some(at_a) = a.value_with(book, values, there, comes) else { continue };
-            let Some(at_b) = b.value_with(book, values, back, goes) else { continue };
-            let gain = at_a + at_b - before;
-            if gain <= GAIN_MIN {
-                continue;
-            }
-            any = true;
-            let exchange = Exchange { there, back, gain };
-            let better = best.is_none_or(|best| gain > best.gain + GAIN_MIN);
-            if better && pays(&exchange) {
-                best = Some(exchange);
-            }
+        let number = self.mixes.len() as MixId;
+        self.mixes.push(Mix::new(side, lattice, book, values));
+        self.numbers.insert(key, number);
+        number
+    }
+
+    /// What the tenants of a mix would gain if each had all that it can use; none when their bases do not fit.
+    ///
+    /// # Panics
+    /// When the number does not hold any more, as all functions that take one.
+    pub fn unmet(&self, mix: MixId) -> Option<f64> {
+        let mix = &self.mixes[mix as usize];
+        mix.value.map(|value| mix.peak - value)
+    }
+
+    /// Whether [`Exchanges::between`] is a look-up.
+    pub fn knows(&self, a: MixId, b: MixId) -> bool {
+        self.pairs.contains_key(&(a, b))
+    }
+
+    /// Exchanges that gain, the best first: jobs with as many GPUs change places, or one moves into free GPUs. Both nodes
+    /// have the same steps, and their classes are of `book`.
+    pub fn between(&mut self, (book, values): (&Book, &mut NodeValues), a: MixId, b: MixId) -> Rc<[Exchange]> {
+        if let Some(known) = self.pairs.get(&(a, b)) {
+            return Rc::clone(known);
         }
-        if !any {
-            self.remember(pair);
+        let found: Rc<[Exchange]> = search(book, values, &self.mixes[a as usize], &self.mixes[b as usize]).into();
+        self.pairs.insert((a, b), Rc::clone(&found));
+        found
+    }
+
+    /// Forgets all when so much is remembered that memory matters. To be called while no number is held.
+    pub fn trim(&mut self) {
+        if self.mixes.len() > MIXES_MAX || self.pairs.len() > PAIRS_MAX {
+            self.clear();
         }
-        best
     }
 
     /// Class numbers got another meaning.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
-
-    fn remember(&mut self, pair: (u32, u32)) {
-        if self.tried.len() >= TRIED_MAX {
-            self.clear();
-        } else {
-            self.tried.insert(pair);
-        }
-    }
-
-    /// Number of what matters about a side.
-    fn signature(&mut self, candidate: &Candidate) -> u32 {
-        let (side, lattice) = (&candidate.side, candidate.lattice);
-        let mut tenants: Vec<Tenant> = side.tenants.clone();
-        tenants.sort_unstable();
-        let mut key: Vec<u32> =
-            tenants.iter().flat_map(|tenant| [tenant.class, tenant.gpus, u32::from(tenant.movable)]).collect();
-        key.push(side.gpus_free);
-        key.push(lattice.cpu.units_within(side.capacity.cpu));
-        key.push(lattice.memory.units_within(side.capacity.memory));
-        let next = self.signatures.len() as u32;
-        *self.signatures.entry(key).or_insert(next)
-    }
 }
 
-/// Movable tenants, one of each class.
-fn distinct(side: &Side) -> Vec<usize> {
-    let first = |at: &usize| {
-        let tenant = side.tenants[*at];
-        tenant.movable && !side.tenants[..*at].contains(&tenant)
-    };
-    (0..side.tenants.len()).filter(first).collect()
+/// What matters about a side.
+fn key(side: &Side, lattice: Lattice) -> Vec<u32> {
+    let mut tenants = side.tenants.clone();
+    tenants.sort_unstable();
+    let Lattice { cpu, memory } = lattice;
+    let mut key = Vec::with_capacity(tenants.len() * 2 + 7);
+    key.extend(tenants.iter().flat_map(|tenant| [tenant.class, tenant.gpus << 1 | u32::from(tenant.movable)]));
+    key.extend([side.gpus_free, cpu.units_within(side.capacity.cpu), memory.units_within(side.capacity.memory)]);
+    key.extend([cpu.total, cpu.units, memory.total, memory.units]);
+    key
+}
+
+fn search(book: &Book, values: &mut NodeValues, a: &Mix, b: &Mix) -> Vec<Exchange> {
+    let Some((value_a, value_b)) = a.value.zip(b.value) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (there, back) in moves(a, b) {
+        let Some(at_a) = a.value_with(book, values, there, back) else { continue };
+        let Some(at_b) = b.value_with(book, values, back, there) else { continue };
+        let gain = at_a + at_b - value_a - value_b;
+        if gain > GAIN_MIN {
+            found.push(Exchange { there, back, gain });
+        }
+    }
+    // Stable: of equal gains the first found stays first.
+    found.sort_by_key(|exchange| std::cmp::Reverse((exchange.gain / GAIN_MIN) as u64));
+    found.truncate(EXCHANGES_MAX);
+    found
 }
 
 /// All pairs that change places, and all moves into free GPUs.
-fn moves(a: &Side, b: &Side) -> Vec<(Option<usize>, Option<usize>)> {
-    let (from_a, from_b) = (distinct(a), distinct(b));
+fn moves(a: &Mix, b: &Mix) -> Vec<(Option<Tenant>, Option<Tenant>)> {
+    let (from_a, from_b) = (a.movable(), b.movable());
     let mut moves = Vec::new();
-    for &there in &from_a {
-        let goes = a.tenants[there];
-        let equal = |back: &&usize| b.tenants[**back].gpus == goes.gpus && b.tenants[**back].class != goes.class;
+    for there in from_a {
+        let equal = |back: &&Tenant| back.gpus == there.gpus && back.class != there.class;
         moves.extend(from_b.iter().filter(equal).map(|back| (Some(there), Some(*back))));
-        if b.gpus_free >= goes.gpus {
+        if b.gpus_free >= there.gpus {
             moves.push((Some(there), None));
         }
     }
-    let fits = |back: &&usize| a.gpus_free >= b.tenants[**back].gpus;
-    moves.extend(from_b.iter().filter(fits).map(|back| (None, Some(*back))));
+    moves.extend(from_b.iter().filter(|back| a.gpus_free >= back.gpus).map(|back| (None, Some(*back))));
     moves
 }
 
@@ -193,6 +203,7 @@ mod tests {
     use crate::solve::options::Floor;
     use crate::solve::synergy::{SERVER, options_of};
 
+    #[derive(Default)]
     struct Case {
         book: Book,
         values: NodeValues,
@@ -201,11 +212,6 @@ mod tests {
     }
 
     impl Case {
-        fn new() -> Self {
-            let (book, values) = (Book::default(), NodeValues::default());
-            Self { book, values, names: Vec::new(), exchanges: Exchanges::default() }
-        }
-
         fn side(&mut self, jobs: &[(&str, u32)], gpus_free: u32) -> Side {
             let tenant = |&(name, gpus): &(&str, u32)| {
                 let key = (name.to_owned(), gpus);
@@ -222,56 +228,91 @@ mod tests {
             Side { tenants: jobs.iter().map(tenant).collect(), gpus_free, capacity: SERVER }
         }
 
-        fn best(&mut self, a: &Side, b: &Side) -> Option<Exchange> {
-            self.best_that_pays(a, b, true)
+        fn mix(&mut self, side: &Side) -> MixId {
+            self.exchanges.mix((&self.book, &mut self.values), side.clone(), Lattice::unit(SERVER))
         }
 
-        fn best_that_pays(&mut self, a: &Side, b: &Side, pays: bool) -> Option<Exchange> {
-            let candidate = |side: &Side| Candidate::new(side.clone(), Lattice::unit(SERVER));
-            let sides = (&mut candidate(a), &mut candidate(b));
-            self.exchanges.best((&self.book, &mut self.values), sides, &mut |_| pays)
+        fn between(&mut self, a: &Side, b: &Side) -> Rc<[Exchange]> {
+            let (a, b) = (self.mix(a), self.mix(b));
+            self.exchanges.between((&self.book, &mut self.values), a, b)
+        }
+
+        /// Names of the jobs that move.
+        fn best(&mut self, a: &Side, b: &Side) -> Option<(Option<&str>, Option<&str>, f64)> {
+            let best = *self.between(a, b).first()?;
+            let name = |tenant: Option<Tenant>| tenant.map(|tenant| self.names[tenant.class as usize].0.as_str());
+            Some((name(best.there), name(best.back), best.gain))
         }
     }
 
     #[test]
     fn the_study_case_c3_reaches_the_optimum_in_one_exchange() {
-        let mut case = Case::new();
+        let mut case = Case::default();
         let a = case.side(&[("alexnet", 1), ("alexnet", 1), ("res18", 4), ("res50", 2)], 0);
         let b = case.side(&[("gnmt", 1), ("gnmt", 1), ("gnmt", 4), ("gnmt", 2)], 0);
-        let found = case.best(&a, &b).unwrap();
-        assert!((found.gain - 3.92).abs() < 1e-6, "{found:?}");
-        assert_eq!((found.there, found.back), (Some(2), Some(2)));
+        let (there, back, gain) = case.best(&a, &b).unwrap();
+        assert_eq!((there, back), (Some("res18"), Some("gnmt")));
+        assert!((gain - 3.92).abs() < 1e-6, "{gain}");
+        let all = case.between(&a, &b);
+        assert!(all.len() > 1 && all.is_sorted_by(|one, next| one.gain >= next.gain - GAIN_MIN), "{all:?}");
     }
 
     #[test]
-    fn a_pair_without_gain_is_not_searched_again() {
-        let mut case = Case::new();
+    fn a_pair_is_searched_once_whatever_the_order_of_its_jobs() {
+        let mut case = Case::default();
         let a = case.side(&[("alexnet", 1), ("gnmt", 1)], 6);
-        assert_eq!(case.best(&a.clone(), &a), None);
+        let turned = case.side(&[("gnmt", 1), ("alexnet", 1)], 6);
+        assert_eq!(case.best(&a, &a), None);
         let computed = case.values.computed();
         case.values.clear();
-        assert_eq!(case.best(&a.clone(), &a), None);
+        let (one, other) = (case.mix(&a), case.mix(&turned));
+        assert!(one == other && case.exchanges.knows(one, other));
+        assert_eq!(case.best(&a, &turned), None);
         assert_eq!(case.values.computed(), computed);
     }
 
     #[test]
     fn a_hungry_job_moves_into_free_gpus() {
-        let mut case = Case::new();
+        let mut case = Case::default();
         let a = case.side(&[("alexnet", 1), ("alexnet", 1), ("alexnet", 1)], 5);
         let b = case.side(&[("gnmt", 1)], 7);
-        let found = case.best(&a, &b).unwrap();
-        assert_eq!((found.there, found.back), (Some(0), None));
-        let found = case.best(&b, &a).unwrap();
-        assert_eq!((found.there, found.back), (None, Some(0)));
+        assert!(matches!(case.best(&a, &b), Some((Some("alexnet"), None, _))));
+        assert!(matches!(case.best(&b, &a), Some((None, Some("alexnet"), _))));
     }
 
     #[test]
-    fn what_may_not_move_or_does_not_pay_stays() {
-        let mut case = Case::new();
+    fn what_may_not_move_stays() {
+        let mut case = Case::default();
         let mut a = case.side(&[("alexnet", 1), ("alexnet", 1), ("alexnet", 1)], 5);
         let b = case.side(&[("gnmt", 1)], 7);
-        assert_eq!(case.best_that_pays(&a, &b, false), None);
         a.tenants.iter_mut().for_each(|tenant| tenant.movable = false);
         assert_eq!(case.best(&a, &b), None);
+    }
+
+    #[test]
+    fn unmet_wishes_are_what_lacks_to_the_peaks() {
+        let mut case = Case::default();
+        let check = |case: &mut Case, jobs: &[(&str, u32)], expected: Option<f64>| {
+            let side = case.side(jobs, 0);
+            let mix = case.mix(&side);
+            let unmet = case.exchanges.unmet(mix);
+            assert!(unmet.zip(expected).is_none_or(|(unmet, expected)| (unmet - expected).abs() < 1e-6), "{unmet:?}");
+            assert_eq!(unmet.is_some(), expected.is_some());
+        };
+        check(&mut case, &[("gnmt", 1); 8], Some(0.0));
+        check(&mut case, &[("alexnet", 1); 8], Some(8.0 * 1.94));
+        check(&mut case, &[("alexnet", 1); 9], None);
+    }
+
+    #[test]
+    fn nodes_with_other_steps_are_other_mixes() {
+        let mut case = Case::default();
+        let side = Side { tenants: Vec::new(), gpus_free: 8, capacity: SERVER };
+        let coarse = Lattice { cpu: super::super::Axis { total: 48, units: 24 }, ..Lattice::unit(SERVER) };
+        let one = case.mix(&side);
+        let capacity = Amount { cpu: 48, ..SERVER };
+        let parts = (&case.book, &mut case.values);
+        let other = case.exchanges.mix(parts, Side { capacity, ..side }, coarse);
+        assert_ne!(one, other);
     }
 }

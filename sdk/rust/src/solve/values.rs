@@ -1,7 +1,8 @@
 //! Values of nodes by what runs on them.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use super::divide::{Division, Lattice, divide};
 use super::options::{Amount, Options};
@@ -34,7 +35,8 @@ impl Book {
 /// Values of nodes by what runs on them, each computed once.
 #[derive(Clone, Debug, Default)]
 pub struct NodeValues {
-    known: BTreeMap<Vec<u32>, Option<Rc<Division>>>,
+    /// Only looked up, never walked.
+    known: FxHashMap<Vec<u32>, Option<Rc<Division>>>,
     computed: u64,
 }
 
