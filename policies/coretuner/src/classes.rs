@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use coretuner_sdk::KindId;
-use coretuner_sdk::solve::{Amount, Book, Floor, NodeValues, Options, Surface, options};
+use coretuner_sdk::solve::{Amount, Book, Filter, Floor, NodeValues, Options, Surface, options};
 
 use crate::axes::{Ranges, axes};
 use crate::config::Config;
@@ -172,13 +172,22 @@ fn predict(sources: Sources<'_>, key: SurfaceKey, oracle: &mut Oracle<'_, '_>) -
     let share = Amount { cpu: share.cpu.max(*cpu.first()?), memory: share.memory.max(*memory.first()?) };
     let nodes_spanned = key.gpus.div_ceil(shape.devices).max(1);
     let question = Question { gpu_kind: shape.gpu_kind, gpus: key.gpus, nodes_spanned, cpu, memory };
-    let speed = oracle.ask(&question)?;
+    let answer = oracle.ask(&question)?;
     let floor = if sources.config.floor { Floor::Share } else { Floor::LeastCpu };
-    let surface = Surface { cpu: &question.cpu, memory: &question.memory, speed: &speed };
-    let options = options(surface, share, f64::from(key.gpus), floor)?;
+    let means = Surface { cpu: &question.cpu, memory: &question.memory, speed: &answer.mean };
+    let speed = answer.band().cautious(index_within(&means, share)?, sources.config.caution);
+    let surface = Surface { speed: &speed, ..means };
+    let filter = Filter { floor, tolerance: sources.config.tolerance };
+    let options = options(surface, share, f64::from(key.gpus), filter)?;
     let at_base = speed_at(&surface, options.base().amount())?;
     let speed_per_value = Some(f64::from(at_base) / options.base().value);
     Some(Reading { options, speed_per_value })
+}
+
+/// The largest point within an amount.
+fn index_within(surface: &Surface<'_>, amount: Amount) -> Option<usize> {
+    let last = |axis: &[u32], limit: u32| axis.partition_point(|amount| *amount <= limit).checked_sub(1);
+    Some(last(surface.cpu, amount.cpu)? * surface.memory.len() + last(surface.memory, amount.memory)?)
 }
 
 fn speed_at(surface: &Surface<'_>, amount: Amount) -> Option<f32> {

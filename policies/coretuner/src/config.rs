@@ -26,6 +26,13 @@ pub struct Config {
     /// Amounts of memory considered for a job, in proportional shares. 1 is always considered. Add amounts below 1 only
     /// with predictions that know what too little memory costs: a job whose data no longer fits can run ten times slower.
     pub memory_levels: Vec<f64>,
+    /// How much an allocation counts for less than its predicted speed because the prediction is unsure: its speed is
+    /// multiplied by exp(-`caution` × d), where d is about the relative standard deviation of its ratio to the speed at the
+    /// proportional share. 0 = predictions are taken at their mean.
+    pub caution: f64,
+    /// Relative difference up to which two predicted speeds count as equal: what buys less is not bought, and the floor may
+    /// be missed by that much.
+    pub tolerance: f64,
     /// Most exchanges or moves of running jobs per plan for a better division; 0 = running jobs stay.
     pub swaps_max: u32,
     /// Seconds of work that a moved job loses: a move must gain more within an hour, or within half the time that the
@@ -50,6 +57,8 @@ impl Default for Config {
             cpu_units_max: 64,
             memory_units: 24,
             memory_levels: vec![1.0, 2.0, 3.0, 4.0],
+            caution: 0.25,
+            tolerance: 0.02,
             swaps_max: 4,
             restart_cost_s: 30.0,
             room: true,
@@ -89,8 +98,14 @@ impl Config {
         if self.cpu_units_max > 512 || self.memory_units > 512 {
             return Err("`cpu_units_max` and `memory_units` may be at most 512".to_owned());
         }
-        if !self.restart_cost_s.is_finite() || self.restart_cost_s < 0.0 {
-            return Err(format!("`restart_cost_s` is {}, but must not be below 0", self.restart_cost_s));
+        let not_negative = |name: &str, value: f64| {
+            let fine = value.is_finite() && value >= 0.0;
+            if fine { Ok(()) } else { Err(format!("`{name}` is {value}, but must not be below 0")) }
+        };
+        not_negative("restart_cost_s", self.restart_cost_s)?;
+        not_negative("caution", self.caution)?;
+        if !(0.0..1.0).contains(&self.tolerance) {
+            return Err(format!("`tolerance` is {}, but must be a number from 0 to below 1", self.tolerance));
         }
         self.las().check().map_err(|_| "`las_thresholds_gpu_s` must be positive and rising".to_owned())?;
         self.memory_levels.iter().try_for_each(|&level| positive("memory_levels", level))
@@ -121,6 +136,8 @@ mod tests {
         check(r#"{"cpu_quantum_milli": 0}"#, "cpu_quantum_milli");
         check(r#"{"memory_levels": [1, -2]}"#, "memory_levels");
         check(r#"{"restart_cost_s": -1}"#, "restart_cost_s");
+        check(r#"{"caution": -0.5}"#, "caution");
+        check(r#"{"tolerance": 1}"#, "tolerance");
         check(r#"{"memory_units": 9999}"#, "512");
         check(r#"{"las_thresholds_gpu_s": [2, 1]}"#, "las_thresholds_gpu_s");
         check(r#"{"order": "random"}"#, "random");

@@ -1,6 +1,7 @@
 //! Asking the host for predicted speeds.
 
-use coretuner_sdk::predict::CurveRequest;
+use coretuner_sdk::predict::{CurveRequest, Curves};
+use coretuner_sdk::solve::Band;
 use coretuner_sdk::{GpuKind, HostHandle, JobId, Level};
 
 /// A grid of totals for one kind of job.
@@ -13,6 +14,20 @@ pub(crate) struct Question {
     pub(crate) memory: Vec<u32>,
 }
 
+/// Iterations per second, row-major `[cpu][memory]`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) mean: Vec<f32>,
+    pub(crate) low: Vec<f32>,
+    pub(crate) high: Vec<f32>,
+}
+
+impl Answer {
+    pub(crate) fn band(&self) -> Band<'_> {
+        Band { mean: &self.mean, low: &self.low, high: &self.high }
+    }
+}
+
 /// The host's predictor. A job speaks for all of its kind.
 pub(crate) struct Oracle<'a, 'h> {
     pub(crate) host: &'a mut HostHandle<'h>,
@@ -22,8 +37,8 @@ pub(crate) struct Oracle<'a, 'h> {
 }
 
 impl Oracle<'_, '_> {
-    /// Iterations per second, row-major `[cpu][memory]`; none when the host has no answer.
-    pub(crate) fn ask(&mut self, question: &Question) -> Option<Vec<f32>> {
+    /// None when the host has no answer.
+    pub(crate) fn ask(&mut self, question: &Question) -> Option<Answer> {
         let job = self.speaker?;
         let request = CurveRequest {
             model: String::new(),
@@ -36,8 +51,10 @@ impl Oracle<'_, '_> {
         };
         match self.host.curves(&request) {
             Ok(curves) => {
-                let whole = curves.mean.len() == question.cpu.len() * question.memory.len();
-                whole.then_some(curves.mean)
+                let points = question.cpu.len() * question.memory.len();
+                let Curves { mean, low, high, .. } = curves;
+                let whole = [&mean, &low, &high].iter().all(|column| column.len() == points);
+                whole.then_some(Answer { mean, low, high })
             }
             Err(error) => {
                 self.failures += 1;

@@ -48,6 +48,23 @@ pub enum Floor {
     LeastCpu,
 }
 
+/// Which points of a surface become options.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Filter {
+    pub floor: Floor,
+    /// Relative difference up to which two speeds count as equal, from 0 (included) to 1: more resources must buy more
+    /// than that, and the floor may be missed by that much. Predicted curves never get quite flat; without it a job keeps
+    /// its whole share for the last thousandth.
+    pub tolerance: f64,
+}
+
+impl From<Floor> for Filter {
+    /// Every difference counts.
+    fn from(floor: Floor) -> Self {
+        Self { floor, tolerance: 0.0 }
+    }
+}
+
 /// Allocations of a job worth considering; never empty.
 ///
 /// The first is the base: what the job has at least. Each other takes no less than the base of either resource, is
@@ -96,13 +113,14 @@ impl Options {
 /// `None` when the surface says nothing usable of the share: NaN, zero, or no grid point within it.
 ///
 /// The base is the cheapest grid point (CPU, then memory) within the share that is as fast as the share.
-pub fn options(surface: Surface<'_>, share: Amount, weight: f64, floor: Floor) -> Option<Options> {
+pub fn options(surface: Surface<'_>, share: Amount, weight: f64, filter: impl Into<Filter>) -> Option<Options> {
+    let filter = filter.into();
     let share_cpu = last_within(surface.cpu, share.cpu)?;
     let share_memory = last_within(surface.memory, share.memory)?;
     let values = Values::new(surface, share_cpu, share_memory, weight)?;
-    let (cpu, memory) = values.base(share_cpu, share_memory, floor)?;
+    let (cpu, memory) = values.base(share_cpu, share_memory, filter)?;
     let mut points = vec![values.point(cpu, memory)];
-    values.undominated_above(cpu, memory, &mut points);
+    values.undominated_above((cpu, memory), filter.tolerance, &mut points);
     Some(Options { points })
 }
 
@@ -132,17 +150,19 @@ impl<'a> Values<'a> {
         Point { cpu: self.surface.cpu[cpu], memory: self.surface.memory[memory], value: self.value(cpu, memory) }
     }
 
-    fn base(&self, share_cpu: usize, share_memory: usize, floor: Floor) -> Option<(usize, usize)> {
-        let (cpu_max, least) = match floor {
+    fn base(&self, share_cpu: usize, share_memory: usize, filter: Filter) -> Option<(usize, usize)> {
+        let (cpu_max, least) = match filter.floor {
             Floor::Share => (share_cpu, self.value(share_cpu, share_memory)),
             Floor::LeastCpu => (0, self.value(0, share_memory)),
         };
-        let enough = |&(cpu, memory): &(usize, usize)| self.value(cpu, memory) >= least - VALUE_EPSILON;
+        let enough = |&(cpu, memory): &(usize, usize)| {
+            self.value(cpu, memory) >= least * (1.0 - filter.tolerance) - VALUE_EPSILON
+        };
         (0..=cpu_max).flat_map(|cpu| (0..=share_memory).map(move |memory| (cpu, memory))).find(enough)
     }
 
     /// Sweeps the grid above the base, keeping for each memory column the best value met so far at no more memory.
-    fn undominated_above(&self, base_cpu: usize, base_memory: usize, points: &mut Vec<Point>) {
+    fn undominated_above(&self, (base_cpu, base_memory): (usize, usize), tolerance: f64, points: &mut Vec<Point>) {
         let base = self.value(base_cpu, base_memory);
         let mut best_of_column = vec![base; self.surface.memory.len()];
         for cpu in base_cpu..self.surface.cpu.len() {
@@ -151,7 +171,7 @@ impl<'a> Values<'a> {
                 let value = self.value(cpu, memory);
                 let best = best_of_row.max(*best_of_column);
                 // A comparison with NaN is false: unknown points are never options.
-                let better = value > best + VALUE_EPSILON;
+                let better = value > best * (1.0 + tolerance) + VALUE_EPSILON;
                 if better {
                     points.push(self.point(cpu, memory));
                 }
@@ -227,6 +247,19 @@ mod tests {
     fn a_share_below_the_grid_gives_no_options() {
         let surface = Surface { cpu: &[4], memory: &[4], speed: &[1.0] };
         assert_eq!(options(surface, Amount { cpu: 3, memory: 4 }, 1.0, Floor::Share), None);
+    }
+
+    #[test]
+    fn what_hardly_differs_counts_as_equal() {
+        let surface = Surface { cpu: &[1, 2, 3, 4, 5], memory: &[1], speed: &[0.992, 0.999, 1.0, 1.008, 1.02] };
+        let cpus = |filter: Filter| -> Vec<u32> {
+            let found = options(surface, Amount { cpu: 3, memory: 1 }, 1.0, filter).unwrap();
+            found.points().iter().map(|point| point.cpu).collect()
+        };
+        assert_eq!(cpus(Floor::Share.into()), [3, 4, 5]);
+        assert_eq!(cpus(Filter { floor: Floor::Share, tolerance: 0.01 }), [1, 4, 5]);
+        assert_eq!(cpus(Filter { floor: Floor::Share, tolerance: 0.002 }), [2, 4, 5]);
+        assert_eq!(cpus(Filter { floor: Floor::Share, tolerance: 0.02 }), [1, 5]);
     }
 
     #[test]
