@@ -65,6 +65,8 @@ struct Reading {
     options: Options,
     /// Iterations per second for each unit of value; unknown where nothing was predicted.
     speed_per_value: Option<f64>,
+    /// Largest doubt of any ratio to the speed at the share.
+    doubt: f64,
 }
 
 /// What classes are made from.
@@ -87,6 +89,7 @@ pub(crate) struct Classes {
     /// Kinds for which the host failed to answer: to be asked again.
     unanswered: BTreeSet<KindId>,
     speed_per_value: Vec<Option<f64>>,
+    doubts: Vec<f64>,
 }
 
 impl Classes {
@@ -100,10 +103,12 @@ impl Classes {
             Some(old) if *self.book.get(old) == reading.options => old,
             _ => {
                 self.speed_per_value.push(None);
+                self.doubts.push(0.0);
                 self.book.add(reading.options)
             }
         };
         self.speed_per_value[class as usize] = reading.speed_per_value;
+        self.doubts[class as usize] = reading.doubt;
         self.by_key.insert(key, class);
         class
     }
@@ -111,7 +116,7 @@ impl Classes {
     fn read(&mut self, sources: Sources<'_>, key: Key, oracle: &mut Oracle<'_, '_>) -> Reading {
         let profile = sources.profiles.get(key.profile);
         let Some(gang) = profile.gang() else {
-            return Reading { options: Options::fixed(Amount::default(), 0.0), speed_per_value: None };
+            return Reading { options: Options::fixed(Amount::default(), 0.0), speed_per_value: None, doubt: 0.0 };
         };
         let ranges = Ranges::of(gang, key.pin);
         let Some(kind) = profile.kind else { return at_share(sources, key.shape, gang, ranges) };
@@ -132,6 +137,11 @@ impl Classes {
     pub(crate) fn speed(&self, class: ClassNo, value: f64) -> Option<f64> {
         let per_value = (*self.speed_per_value.get(class as usize)?)?;
         Some(per_value * value)
+    }
+
+    /// How unsure the predictions behind a class are; see [`coretuner_sdk::solve::Band::doubt`].
+    pub(crate) fn doubt(&self, class: ClassNo) -> f64 {
+        self.doubts.get(class as usize).copied().unwrap_or(0.0)
     }
 
     /// Kinds to ask for again, because the host failed to answer; they are not told twice.
@@ -162,7 +172,7 @@ impl Classes {
 fn at_share(sources: Sources<'_>, shape: ShapeId, gang: &Gang, ranges: Ranges) -> Reading {
     let share = sources.shapes.get(shape).share(gang.gpus());
     let amount = ranges.nearest(share);
-    Reading { options: Options::fixed(amount, f64::from(gang.gpus())), speed_per_value: None }
+    Reading { options: Options::fixed(amount, f64::from(gang.gpus())), speed_per_value: None, doubt: 0.0 }
 }
 
 fn predict(sources: Sources<'_>, key: SurfaceKey, oracle: &mut Oracle<'_, '_>) -> Option<Reading> {
@@ -175,13 +185,15 @@ fn predict(sources: Sources<'_>, key: SurfaceKey, oracle: &mut Oracle<'_, '_>) -
     let answer = oracle.ask(&question)?;
     let floor = if sources.config.floor { Floor::Share } else { Floor::LeastCpu };
     let means = Surface { cpu: &question.cpu, memory: &question.memory, speed: &answer.mean };
-    let speed = answer.band().cautious(index_within(&means, share)?, sources.config.caution);
+    let at_share = index_within(&means, share)?;
+    let doubt = (0..answer.mean.len()).map(|at| answer.band().doubt(at, at_share)).fold(0.0, f64::max);
+    let speed = answer.band().cautious(at_share, sources.config.caution);
     let surface = Surface { speed: &speed, ..means };
     let filter = Filter { floor, tolerance: sources.config.tolerance };
     let options = options(surface, share, f64::from(key.gpus), filter)?;
     let at_base = speed_at(&surface, options.base().amount())?;
     let speed_per_value = Some(f64::from(at_base) / options.base().value);
-    Some(Reading { options, speed_per_value })
+    Some(Reading { options, speed_per_value, doubt })
 }
 
 /// The largest point within an amount.

@@ -33,6 +33,14 @@ pub struct Config {
     /// Relative difference up to which two predicted speeds count as equal: what buys less is not bought, and the floor may
     /// be missed by that much.
     pub tolerance: f64,
+    /// Most jobs that run at an allocation chosen to learn from, where predictions for their kind are unsure; 0 = none. A
+    /// probe is a resize in place and ends with an observation.
+    pub probes_max: u32,
+    /// Longest time of a probe, seconds.
+    pub probe_s: f64,
+    /// Doubt of a kind's curve from which a probe is worth it: about the largest relative standard deviation of the ratio
+    /// between a speed and the speed at the proportional share.
+    pub probe_doubt_min: f64,
     /// Most exchanges or moves of running jobs per plan for a better division; 0 = running jobs stay.
     pub swaps_max: u32,
     /// Seconds of work that a moved job loses: a move must gain more within an hour, or within half the time that the
@@ -59,6 +67,9 @@ impl Default for Config {
             memory_levels: vec![1.0, 2.0, 3.0, 4.0],
             caution: 0.25,
             tolerance: 0.02,
+            probes_max: 2,
+            probe_s: 600.0,
+            probe_doubt_min: 0.15,
             swaps_max: 4,
             restart_cost_s: 30.0,
             room: true,
@@ -92,6 +103,8 @@ impl Config {
         };
         positive("tick_s", self.tick_s)?;
         positive("retry_s", self.retry_s)?;
+        positive("probe_s", self.probe_s)?;
+        positive("probe_doubt_min", self.probe_doubt_min)?;
         positive("cpu_quantum_milli", f64::from(self.cpu_quantum_milli))?;
         positive("cpu_units_max", f64::from(self.cpu_units_max))?;
         positive("memory_units", f64::from(self.memory_units))?;
@@ -138,6 +151,7 @@ mod tests {
         check(r#"{"restart_cost_s": -1}"#, "restart_cost_s");
         check(r#"{"caution": -0.5}"#, "caution");
         check(r#"{"tolerance": 1}"#, "tolerance");
+        check(r#"{"probe_s": 0}"#, "probe_s");
         check(r#"{"memory_units": 9999}"#, "512");
         check(r#"{"las_thresholds_gpu_s": [2, 1]}"#, "las_thresholds_gpu_s");
         check(r#"{"order": "random"}"#, "random");

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coretuner_sdk::{Allocation, Change, Job, JobId, NodeId, Placement, PlanBuilder, Resize, Step};
+use coretuner_sdk::{Allocation, Change, Job, JobId, NodeId, Placement, PlanBuilder, Resize, Step, Why};
 
 use crate::desk::{Desk, only_node};
 use crate::draft::Draft;
+use crate::probe::Probes;
 use crate::reasons::{Because, Cause};
 use crate::share_out::Grant;
 
@@ -31,12 +32,13 @@ pub(crate) fn emit(
     desk: &Desk<'_, '_>,
     draft: &Draft<'_>,
     grants: &BTreeMap<JobId, Grant>,
-    price: f64,
+    (price, probes): (f64, &Probes),
     plan: &mut PlanBuilder<'_>,
 ) -> Vec<JobId> {
     let mut moves = Vec::new();
     for (job, grant) in grants {
-        moves.extend(desk.cluster.job(*job).and_then(|job| settle(desk, draft, job, grant, price)));
+        let step = desk.cluster.job(*job).and_then(|job| settle(desk, draft, job, grant, price));
+        moves.extend(step.map(|step| tell_probe(desk, probes, step)));
     }
     for (job, rows) in &draft.changes.apart {
         moves.extend(desk.cluster.job(*job).map(|job| start_apart(job, rows, price)));
@@ -80,6 +82,16 @@ fn settle(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job, grant: &Grant, pric
     let turn = if cpu_milli < held.cpu_milli { Turn::Shrink } else { Turn::Grow };
     let step = Step { job: job.id, change, why: because.divided(value_held(desk, draft, job)) };
     Some(Move { step, nodes: vec![grant.node], turn })
+}
+
+/// A resize for a probe says so.
+fn tell_probe(desk: &Desk<'_, '_>, probes: &Probes, mut step: Move) -> Move {
+    let resizes = matches!(step.step.change, Change::Resize(_));
+    let probe = desk.cluster.job(step.step.job).filter(|_| resizes).and_then(|job| probes.of(job));
+    if let Some(probe) = probe {
+        step.step.why = Why::new("probe", &[f64::from(probe.cpu_milli) / 1000.0, desk.config.probe_s]);
+    }
+    step
 }
 
 /// Value of what a running gang holds now, where that is one of its options.

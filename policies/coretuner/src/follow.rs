@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::desk::Desk;
 use crate::fleet::{Berth, Fleet};
 use crate::oracle::Oracle;
+use crate::probe::Probes;
 use crate::profile::{ProfileId, Profiles};
 use crate::reasons::Wait;
 use crate::roster::{Roster, Ticket};
@@ -32,6 +33,7 @@ pub(crate) struct Book {
     by_kind: BTreeMap<KindId, BTreeSet<JobId>>,
     /// Jobs left alone until then, because the host refused an action for them.
     blocked: BTreeMap<JobId, u64>,
+    pub(crate) probes: Probes,
     /// Waiting jobs whose reason is still to be told, and codes told.
     untold: BTreeSet<JobId>,
     waits: BTreeMap<ProfileId, Wait>,
@@ -66,7 +68,8 @@ impl Book {
             nodes.extend(cycle.cluster.nodes().map(|node| node.id));
             jobs.extend(cycle.cluster.jobs().map(|job| job.id));
         }
-        self.forget_estimates(cycle, &mut jobs);
+        let observed = self.forget_estimates(cycle, &mut jobs);
+        nodes.extend(self.probes.end(config, cycle.cluster, &observed));
         self.unblock(cycle.now_ns(), &mut jobs);
         self.block_refused(config, cycle, &mut jobs);
         changes.removed.iter().for_each(|job| self.drop_job(*job));
@@ -76,6 +79,7 @@ impl Book {
         }
         news.places = everything || changes.released || changes.classes || !changes.arrived.is_empty();
         let reshaped = self.follow_nodes(config, cycle, nodes, &mut news);
+        self.start_probes(config, cycle, &mut news);
         let rekey = (reshaped || changes.classes) && matches!(config.order, Order::Srtf | Order::Srsf);
         if rekey {
             jobs.extend(self.jobs.keys().copied());
@@ -85,15 +89,27 @@ impl Book {
         news
     }
 
-    /// Predictions that changed, or that the host failed to give.
-    fn forget_estimates(&mut self, cycle: &Cycle<'_>, jobs: &mut BTreeSet<JobId>) {
+    /// Predictions that changed, or that the host failed to give. Returns the kinds of those that changed.
+    fn forget_estimates(&mut self, cycle: &Cycle<'_>, jobs: &mut BTreeSet<JobId>) -> BTreeSet<KindId> {
         let named = cycle.changes.estimates.iter().filter_map(|job| cycle.cluster.job(*job)?.kind);
-        let mut kinds: BTreeSet<KindId> = named.collect();
-        kinds.extend(self.classes.take_unanswered());
-        for kind in kinds {
+        let changed: BTreeSet<KindId> = named.collect();
+        for kind in &changed | &self.classes.take_unanswered() {
             self.classes.forget_kind(kind, &self.profiles);
             jobs.extend(self.by_kind.get(&kind).into_iter().flatten());
         }
+        changed
+    }
+
+    /// On nodes that are divided anew anyway.
+    fn start_probes(&mut self, config: &Config, cycle: &mut Cycle<'_>, news: &mut News) {
+        let mut nodes = BTreeSet::new();
+        for berth in news.stale.iter().filter_map(|node| self.fleet.get(*node)) {
+            let gang_of = |job: JobId| self.profiles.get(*self.jobs.get(&job)?).gang().cloned();
+            if self.probes.start(config, cycle, (&self.shapes, &self.classes), berth, &gang_of) {
+                nodes.insert(berth.id);
+            }
+        }
+        self.follow_nodes(config, cycle, nodes, news);
     }
 
     fn unblock(&mut self, now_ns: u64, jobs: &mut BTreeSet<JobId>) {
@@ -191,7 +207,11 @@ impl Book {
             let (Some(gang), [row]) = (self.profiles.get(profile).gang(), &job.allocations[..]) else { continue };
             let held = Amount { cpu: row.cpu_milli, memory: row.memory_mib };
             let blocked = self.blocked.contains_key(&job.id);
-            let pin = if blocked { Pin::at(held) } else { Pin::of(gang, held) };
+            let pin = match self.probes.of(job) {
+                _ if blocked => Pin::at(held),
+                Some(probe) => Pin { cpu_milli: Some(probe.cpu_milli), ..Pin::of(gang, held) },
+                None => Pin::of(gang, held),
+            };
             let gpus = row.gpu_milli / 1000;
             let mut desk = self.desk(config, cycle);
             let class = desk.class(job.id, profile, shape, pin);

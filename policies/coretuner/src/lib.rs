@@ -14,6 +14,7 @@ mod follow;
 mod oracle;
 mod place;
 mod policy;
+mod probe;
 mod profile;
 mod reasons;
 mod room;

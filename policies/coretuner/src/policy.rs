@@ -70,7 +70,7 @@ impl Policy for CoreTuner {
 impl CoreTuner {
     fn plan(&mut self, cycle: &mut Cycle<'_>, due: bool, news: &News) {
         let Self { config, book, market, exchanges, unfinished, .. } = self;
-        let Book { shapes, profiles, classes, fleet, roster, jobs, .. } = &mut *book;
+        let Book { shapes, profiles, classes, fleet, roster, jobs, probes, .. } = &mut *book;
         let oracle = Oracle { host: &mut cycle.host, speaker: None, failures: 0 };
         let cluster = cycle.cluster;
         let mut desk = Desk { config, cluster, shapes, profiles, classes, oracle };
@@ -88,7 +88,7 @@ impl CoreTuner {
         let changed = &(&*unfinished | &news.moved);
         *unfinished = swap(&mut desk, &mut draft, exchanges, changed, &profile_of);
         let grants = share_out(&mut desk, &draft, &news.stale);
-        let refused = emit(&desk, &draft, &grants, market.price(), &mut cycle.plan);
+        let refused = emit(&desk, &draft, &grants, (market.price(), probes), &mut cycle.plan);
         let waits = admission.into_waits();
         book.planned(config, cycle, waits, &refused);
     }
@@ -108,7 +108,7 @@ impl CoreTuner {
         if self.config.preempts() && !self.book.roster.is_empty() {
             cycle.plan.wake_at(self.next_tick_ns);
         }
-        if let Some(at_ns) = self.book.next_retry_ns() {
+        for at_ns in [self.book.next_retry_ns(), self.book.probes.next_end_ns()].into_iter().flatten() {
             cycle.plan.wake_at(at_ns);
         }
     }

@@ -20,6 +20,11 @@ pub(crate) const REASONS: &[Reason] = &[
         text: "moved because both nodes divide better so, by {0}",
         arguments: &["gain in GPUs at the share"],
     },
+    Reason {
+        code: "probe",
+        text: "runs with {0} cores for at most {1} s, to learn the speed of its kind there",
+        arguments: &["cores", "seconds"],
+    },
     Reason { code: "drain", text: "its node is being emptied", arguments: &[] },
     Reason { code: "order", text: "a job that goes first takes its place", arguments: &[] },
     Reason {
