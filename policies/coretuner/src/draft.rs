@@ -50,12 +50,15 @@ impl<'a> Draft<'a> {
         self.gpus_free = (self.gpus_free + after).saturating_sub(before);
     }
 
-    /// Open nodes with at least `gpus` free GPUs that `allowed` lets through; of alike empty ones one.
-    pub(crate) fn spots(&self, gpus: u32, allowed: &dyn Fn(NodeId) -> bool, visit: &mut dyn FnMut(&Berth)) {
+    /// Visits open nodes with at least `gpus` free GPUs that `allowed` lets through; of alike empty ones one, and of many
+    /// for which `visit` says that they would do the most promising ones.
+    pub(crate) fn spots(&self, gpus: u32, allowed: &dyn Fn(NodeId) -> bool, visit: &mut dyn FnMut(&Berth) -> bool) {
         let skip = |node: NodeId| self.changes.touched.contains_key(&node) || !allowed(node);
-        self.fleet.spots(gpus, &skip).for_each(&mut *visit);
+        self.fleet.spots(gpus, &skip, visit);
         let fits = |berth: &&Berth| berth.open && berth.shape.is_some() && berth.gpus_free >= gpus;
-        self.touched().filter(fits).filter(|berth| allowed(berth.id)).for_each(visit);
+        for berth in self.touched().filter(fits).filter(|berth| allowed(berth.id)) {
+            visit(berth);
+        }
     }
 
     /// Every open node with at least `gpus` free GPUs.

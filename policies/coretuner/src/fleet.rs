@@ -8,6 +8,9 @@ use coretuner_sdk::{JobId, NodeId};
 use crate::classes::ClassNo;
 use crate::shape::ShapeId;
 
+/// Nodes with as many free GPUs that are weighed against each other for one gang.
+const CANDIDATES_MAX: usize = 64;
+
 /// An own gang that is, or in a draft will be, whole on a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Resident {
@@ -122,6 +125,13 @@ impl Berth {
     }
 }
 
+/// Nodes with gangs that are looked at together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct BusyGroup {
+    gpus_free: u32,
+    shape: ShapeId,
+}
+
 /// Nodes without gangs that are alike: one speaks for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct IdleGroup {
@@ -134,8 +144,8 @@ struct IdleGroup {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fleet {
     berths: BTreeMap<NodeId, Berth>,
-    /// Open nodes with gangs, by free GPUs.
-    busy: BTreeMap<u32, BTreeSet<NodeId>>,
+    /// Open nodes with gangs by what is left when all have what they want.
+    busy: BTreeMap<BusyGroup, BTreeSet<(i64, NodeId)>>,
     /// Open nodes without gangs.
     idle: BTreeMap<IdleGroup, BTreeSet<NodeId>>,
     draining: BTreeSet<NodeId>,
@@ -183,23 +193,25 @@ impl Fleet {
         &self.crowd
     }
 
-    /// Open nodes with at least `gpus` free GPUs, except those for which `skip` holds. Of alike nodes without gangs only
-    /// the first.
-    pub(crate) fn spots<'a>(
-        &'a self,
-        gpus: u32,
-        skip: &'a dyn Fn(NodeId) -> bool,
-    ) -> impl Iterator<Item = &'a Berth> + 'a {
-        let busy = self.busy.range(gpus..).flat_map(|(_, nodes)| nodes.iter());
-        let busy = busy.filter(move |node| !skip(**node)).filter_map(|node| self.get(*node));
-        let enough = self.idle.iter().filter(move |(group, _)| group.gpus_free >= gpus);
-        let first = move |(_, nodes): (&IdleGroup, &'a BTreeSet<NodeId>)| nodes.iter().find(|node| !skip(**node));
-        busy.chain(enough.filter_map(first).filter_map(|node| self.get(*node)))
+    /// Visits open nodes with at least `gpus` free GPUs, except those for which `skip` holds. `visit` says whether a node
+    /// would do: of those with as many free GPUs, those with most left when all have what they want come first, and after
+    /// [`CANDIDATES_MAX`] that would do the rest is left out. Of alike nodes without gangs only the first is visited.
+    pub(crate) fn spots(&self, gpus: u32, skip: &dyn Fn(NodeId) -> bool, visit: &mut dyn FnMut(&Berth) -> bool) {
+        let least = BusyGroup { gpus_free: gpus, shape: ShapeId::default() };
+        for nodes in self.busy.range(least..).map(|(_, nodes)| nodes) {
+            let berths = nodes.iter().rev().filter(|(_, node)| !skip(*node)).filter_map(|(_, node)| self.get(*node));
+            berths.filter(|berth| visit(berth)).take(CANDIDATES_MAX).for_each(drop);
+        }
+        for (_, nodes) in self.idle.iter().filter(|(group, _)| group.gpus_free >= gpus) {
+            let first = nodes.iter().find(|node| !skip(**node));
+            first.and_then(|node| self.get(*node)).map(&mut *visit);
+        }
     }
 
     /// Every open node with at least `gpus` free GPUs, alike ones too.
     pub(crate) fn all_spots(&self, gpus: u32) -> impl Iterator<Item = &Berth> {
-        let busy = self.busy.range(gpus..).flat_map(|(_, nodes)| nodes.iter());
+        let least = BusyGroup { gpus_free: gpus, shape: ShapeId::default() };
+        let busy = self.busy.range(least..).flat_map(|(_, nodes)| nodes.iter().map(|(_, node)| node));
         let idle = self.idle.iter().filter(move |(group, _)| group.gpus_free >= gpus);
         busy.chain(idle.flat_map(|(_, nodes)| nodes.iter())).filter_map(|node| self.get(*node))
     }
@@ -244,12 +256,12 @@ impl Fleet {
 
     fn index(&mut self, berth: &Berth) {
         let Some(shape) = berth.shape else { return };
-        let set = if berth.gangs.is_empty() {
-            self.idle.entry(berth.group(shape)).or_default()
+        if berth.gangs.is_empty() {
+            self.idle.entry(berth.group(shape)).or_default().insert(berth.id);
         } else {
-            self.busy.entry(berth.gpus_free).or_default()
-        };
-        set.insert(berth.id);
+            let group = BusyGroup { gpus_free: berth.gpus_free, shape };
+            self.busy.entry(group).or_default().insert((berth.slack(), berth.id));
+        }
         self.slack.entry(shape).or_default().insert((berth.slack(), berth.id));
         self.gpus_free += u64::from(berth.gpus_free);
     }
@@ -269,7 +281,8 @@ impl Fleet {
         if berth.gangs.is_empty() {
             withdraw(&mut self.idle, &berth.group(shape), berth.id);
         } else {
-            withdraw(&mut self.busy, &berth.gpus_free, berth.id);
+            let group = BusyGroup { gpus_free: berth.gpus_free, shape };
+            withdraw(&mut self.busy, &group, (berth.slack(), berth.id));
         }
         withdraw(&mut self.slack, &shape, (berth.slack(), berth.id));
         self.gpus_free -= u64::from(berth.gpus_free);

@@ -38,14 +38,13 @@ pub(crate) fn place_gang(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, market:
     let mut best: Option<(Suit, ShapeId, ClassNo)> = None;
     let allowed = |node: NodeId| desk.allows(seeker.profile, node);
     draft.spots(seeker.gpus, &allowed, &mut |berth| {
-        let Some(entry) = shapes.iter().find(|entry| Some(entry.shape) == berth.shape) else { return };
-        if !base_fits(desk, berth, entry) {
-            return;
-        }
+        let entry = shapes.iter().find(|entry| Some(entry.shape) == berth.shape);
+        let Some(entry) = entry.filter(|entry| base_fits(desk, berth, entry)) else { return false };
         let suit = suit(desk, market, berth, entry);
         if best.as_ref().is_none_or(|best| suit > best.0) {
             best = Some((suit, entry.shape, entry.class));
         }
+        true
     });
     let Some((suit, shape, class)) = best else { return false };
     settle(desk, draft, seeker, (suit.lowest.0, shape, class));
@@ -107,7 +106,7 @@ fn suit(desk: &Desk<'_, '_>, market: &Market, berth: &Berth, entry: &OnShape) ->
     let left = left(berth.capacity.cpu, taken.0, total.cpu).min(left(berth.capacity.memory, taken.1, total.memory));
     Suit {
         speed: entry.speed,
-        left: (left * 1e6).round() as i64,
+        left: (left * 1e6).round_ties_even() as i64,
         fewest_free: Reverse(berth.gpus_free),
         lowest: Reverse(berth.id),
     }

@@ -12,7 +12,8 @@ pub(crate) struct Market {
     crowd: BTreeMap<ClassNo, u32>,
     capacity: (u64, u64),
     targets: Targets,
-    means: BTreeMap<ClassNo, (f64, f64)>,
+    /// By class: what a job of it should hold; none where nobody of it is in the crowd.
+    means: Vec<Option<(f64, f64)>>,
 }
 
 impl Market {
@@ -24,15 +25,17 @@ impl Market {
         let crowds: Vec<_> =
             crowd.iter().map(|(class, jobs)| Crowd { options: book.get(*class), jobs: *jobs }).collect();
         self.targets = targets(&crowds, capacity.0, capacity.1);
-        let mean = |(at, crowd): (usize, &Crowd<'_>)| self.targets.mean(at, crowd.options);
-        let means: Vec<_> = crowds.iter().enumerate().map(mean).collect();
-        self.means = crowd.keys().copied().zip(means).collect();
+        self.means.clear();
+        self.means.resize(crowd.keys().next_back().map_or(0, |last| *last as usize + 1), None);
+        for ((at, of), class) in crowds.iter().enumerate().zip(crowd.keys()) {
+            self.means[*class as usize] = Some(self.targets.mean(at, of.options));
+        }
         (self.crowd, self.capacity) = (crowd, capacity);
     }
 
     /// CPU and memory that a job of the class should hold.
     pub(crate) fn target(&self, book: &Book, class: ClassNo) -> (f64, f64) {
-        if let Some(mean) = self.means.get(&class) {
+        if let Some(Some(mean)) = self.means.get(class as usize) {
             return *mean;
         }
         let point = self.targets.best_response(book.get(class));
