@@ -14,6 +14,7 @@ use crate::profile::{Form, ProfileId};
 use crate::reasons::{Cause, Wait};
 use crate::room::{ProfileOf, make_room};
 use crate::roster::Roster;
+use crate::span::split;
 use crate::targets::Market;
 
 /// Nodes looked at in search of room per cycle: each search looks at every node.
@@ -118,11 +119,14 @@ impl<'a> Admission<'a> {
             if self.failed.contains_key(&seeker.profile) {
                 continue;
             }
-            if self.place(desk, draft, market, seeker) {
-                self.placed.insert(seeker.job);
-                draft.changes.causes.insert(seeker.job, Cause::Start);
-            } else {
-                self.failed.insert(seeker.profile, why(draft, seeker));
+            match self.place(desk, draft, market, seeker) {
+                Ok(()) => {
+                    self.placed.insert(seeker.job);
+                    draft.changes.causes.insert(seeker.job, Cause::Start);
+                }
+                Err(wait) => {
+                    self.failed.insert(seeker.profile, wait);
+                }
             }
         }
     }
@@ -152,20 +156,34 @@ impl<'a> Admission<'a> {
         classes
     }
 
-    fn place(&mut self, desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, market: &Market, seeker: Seeker) -> bool {
+    fn place(
+        &mut self,
+        desk: &mut Desk<'_, '_>,
+        draft: &mut Draft<'_>,
+        market: &Market,
+        seeker: Seeker,
+    ) -> Result<(), Wait> {
         if let Form::Fixed(crews) = desk.profiles.get(seeker.profile).form.clone() {
-            return place_fixed(desk, draft, seeker.job, seeker.profile, &crews);
+            let placed = place_fixed(desk, draft, seeker.job, seeker.profile, &crews);
+            return if placed { Ok(()) } else { Err(why(draft, seeker)) };
         }
         if place_gang(desk, draft, market, seeker) {
-            return true;
+            return Ok(());
         }
-        if desk.config.room && seeker.gpus > 1 && self.room_nodes < ROOM_NODES_MAX {
+        let look = self.room_nodes < ROOM_NODES_MAX;
+        if desk.config.room && seeker.gpus > 1 && look {
             self.room_nodes += desk.cluster.node_count();
             if make_room(desk, draft, market, seeker, self.profile_of) {
-                return true;
+                return Ok(());
             }
         }
-        split_gang(desk, draft, seeker)
+        if u64::from(seeker.gpus) > draft.gpus_free {
+            return Err(why(draft, seeker));
+        }
+        if desk.config.span_speed_min > 0.0 {
+            return split(desk, draft, seeker, look);
+        }
+        if split_gang(desk, draft, seeker) { Ok(()) } else { Err(why(draft, seeker)) }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::oracle::{Oracle, Question};
 use crate::profile::{Gang, ProfileId, Profiles};
 use crate::shape::{ShapeId, Shapes};
+use crate::span::Spans;
 
 /// Number of a class: an index into the book.
 pub(crate) type ClassNo = u32;
@@ -82,6 +83,7 @@ pub(crate) struct Sources<'a> {
 pub(crate) struct Classes {
     pub(crate) book: Book,
     pub(crate) values: NodeValues,
+    pub(crate) spans: Spans,
     by_key: BTreeMap<Key, ClassNo>,
     /// Classes of kinds whose predictions changed: taken up again where the options turn out the same.
     retired: BTreeMap<Key, ClassNo>,
@@ -152,6 +154,7 @@ impl Classes {
     /// Forgets what was predicted of `kind`. Whether anything was.
     pub(crate) fn forget_kind(&mut self, kind: KindId, profiles: &Profiles) -> bool {
         let before = self.surfaces.len();
+        self.spans.forget_kind(kind);
         self.surfaces.retain(|key, _| key.kind != kind);
         let of_kind = |key: &Key| profiles.get(key.profile).kind == Some(kind);
         let gone: Vec<_> = self.by_key.iter().filter(|(key, _)| of_kind(key)).map(|(key, no)| (*key, *no)).collect();

@@ -48,6 +48,10 @@ pub struct Config {
     pub restart_cost_s: f64,
     /// Whether smaller jobs are moved together to make room for a gang that fits no node.
     pub room: bool,
+    /// Least part of its speed on as few nodes as can hold it at which a gang is split over more, by prediction. Above 0, a
+    /// gang also waits for whole nodes where those are expected sooner than a split would pay, prefers nodes of one link
+    /// domain, rack or zone, and is brought together later where that pays. 0: split wherever GPUs are free.
+    pub span_speed_min: f64,
     /// Seconds for which an action that the host refused is not tried again.
     pub retry_s: f64,
     /// Most reasons for waiting told per cycle.
@@ -73,6 +77,7 @@ impl Default for Config {
             swaps_max: 4,
             restart_cost_s: 30.0,
             room: true,
+            span_speed_min: 0.0,
             retry_s: 60.0,
             holds_max: 64,
         }
@@ -120,6 +125,9 @@ impl Config {
         if !(0.0..1.0).contains(&self.tolerance) {
             return Err(format!("`tolerance` is {}, but must be a number from 0 to below 1", self.tolerance));
         }
+        if !(0.0..=1.0).contains(&self.span_speed_min) {
+            return Err(format!("`span_speed_min` is {}, but must be between 0 and 1", self.span_speed_min));
+        }
         self.las().check().map_err(|_| "`las_thresholds_gpu_s` must be positive and rising".to_owned())?;
         self.memory_levels.iter().try_for_each(|&level| positive("memory_levels", level))
     }
@@ -152,6 +160,7 @@ mod tests {
         check(r#"{"caution": -0.5}"#, "caution");
         check(r#"{"tolerance": 1}"#, "tolerance");
         check(r#"{"probe_s": 0}"#, "probe_s");
+        check(r#"{"span_speed_min": 1.5}"#, "span_speed_min");
         check(r#"{"memory_units": 9999}"#, "512");
         check(r#"{"las_thresholds_gpu_s": [2, 1]}"#, "las_thresholds_gpu_s");
         check(r#"{"order": "random"}"#, "random");

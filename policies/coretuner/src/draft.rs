@@ -24,11 +24,18 @@ pub(crate) struct Draft<'a> {
     pub(crate) changes: Changes,
     /// Wholly free devices of open nodes.
     pub(crate) gpus_free: u64,
+    /// When a waiting job may be placed although nothing happened until then.
+    pub(crate) again_ns: Option<u64>,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(fleet: &'a Fleet) -> Self {
-        Self { fleet, changes: Changes::default(), gpus_free: fleet.gpus_free() }
+        Self { fleet, changes: Changes::default(), gpus_free: fleet.gpus_free(), again_ns: None }
+    }
+
+    /// Asks for a plan at that time.
+    pub(crate) fn look_again_at(&mut self, at_ns: u64) {
+        self.again_ns = Some(self.again_ns.map_or(at_ns, |before| before.min(at_ns)));
     }
 
     pub(crate) fn get(&self, node: NodeId) -> Option<&Berth> {

@@ -30,6 +30,8 @@ pub(crate) struct Book {
     pub(crate) roster: Roster,
     /// Own jobs.
     pub(crate) jobs: BTreeMap<JobId, ProfileId>,
+    /// Own running gangs over several nodes.
+    pub(crate) apart: BTreeSet<JobId>,
     by_kind: BTreeMap<KindId, BTreeSet<JobId>>,
     /// Jobs left alone until then, because the host refused an action for them.
     blocked: BTreeMap<JobId, u64>,
@@ -140,6 +142,7 @@ impl Book {
         self.roster.remove(job);
         self.blocked.remove(&job);
         self.untold.remove(&job);
+        self.apart.remove(&job);
         let kind = self.jobs.remove(&job).and_then(|profile| self.profiles.get(profile).kind);
         if let Some((kind, jobs)) = kind.and_then(|kind| Some((kind, self.by_kind.get_mut(&kind)?))) {
             jobs.remove(&job);
@@ -156,6 +159,12 @@ impl Book {
         }
         let profile = self.profiles.of(job);
         self.jobs.insert(job.id, profile);
+        let gang = self.profiles.get(profile).gang().is_some();
+        if gang && job.is_running() && job.allocations.len() > 1 {
+            self.apart.insert(job.id);
+        } else {
+            self.apart.remove(&job.id);
+        }
         if let Some(kind) = job.kind {
             self.by_kind.entry(kind).or_default().insert(job.id);
         }

@@ -21,6 +21,7 @@ mod room;
 mod roster;
 mod shape;
 mod share_out;
+mod span;
 mod swaps;
 mod targets;
 mod tick;

@@ -163,12 +163,18 @@ fn split_on(
 }
 
 /// Every open node with enough free GPUs that the job may use.
-fn all_open(desk: &Desk<'_, '_>, draft: &Draft<'_>, seeker: Seeker, gpus: u32, visit: &mut dyn FnMut(&Berth)) {
+pub(crate) fn all_open(
+    desk: &Desk<'_, '_>,
+    draft: &Draft<'_>,
+    seeker: Seeker,
+    gpus: u32,
+    visit: &mut dyn FnMut(&Berth),
+) {
     let allowed = |berth: &&Berth| desk.allows(seeker.profile, berth.id);
     draft.all_spots(gpus.max(1)).filter(allowed).for_each(visit);
 }
 
-fn part_fits(desk: &Desk<'_, '_>, berth: &Berth, entry: &OnShape, part: Amount) -> bool {
+pub(crate) fn part_fits(desk: &Desk<'_, '_>, berth: &Berth, entry: &OnShape, part: Amount) -> bool {
     let lattice = desk.shapes.get(entry.shape).lattice;
     let taken = berth.base_units();
     let left = |capacity: u32, part: u32| capacity.checked_sub(part);
@@ -176,12 +182,12 @@ fn part_fits(desk: &Desk<'_, '_>, berth: &Berth, entry: &OnShape, part: Amount) 
         && left(berth.capacity.memory, part.memory).is_some_and(|left| lattice.memory.units_within(left) >= taken.1)
 }
 
-fn portion(all: Amount, workers: u32, of: u32) -> Amount {
+pub(crate) fn portion(all: Amount, workers: u32, of: u32) -> Amount {
     let part = |amount: u32| (u64::from(amount) * u64::from(workers) / u64::from(of.max(1))) as u32;
     Amount { cpu: part(all.cpu), memory: part(all.memory) }
 }
 
-fn row(node: NodeId, gang: &Gang, workers: u32, amount: Amount) -> Allocation {
+pub(crate) fn row(node: NodeId, gang: &Gang, workers: u32, amount: Amount) -> Allocation {
     Allocation {
         group: 0,
         node,

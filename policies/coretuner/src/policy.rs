@@ -15,6 +15,7 @@ use crate::oracle::Oracle;
 use crate::reasons::REASONS;
 use crate::room::drain;
 use crate::share_out::share_out;
+use crate::span::join;
 use crate::swaps::swap;
 use crate::targets::Market;
 use crate::tick::tick;
@@ -30,6 +31,8 @@ pub struct CoreTuner {
     /// Nodes where the last plan may have left exchanges undone.
     unfinished: BTreeSet<NodeId>,
     next_tick_ns: u64,
+    /// When a waiting job may be placed although nothing happens until then.
+    again_ns: Option<u64>,
 }
 
 impl Policy for CoreTuner {
@@ -49,16 +52,21 @@ impl Policy for CoreTuner {
             exchanges: Exchanges::default(),
             unfinished: BTreeSet::new(),
             next_tick_ns: 0,
+            again_ns: None,
         })
     }
 
     fn decide(&mut self, cycle: &mut Cycle<'_>) {
-        let news = self.book.follow(&self.config, cycle);
+        let mut news = self.book.follow(&self.config, cycle);
         if news.classes_void {
             self.market.clear();
             self.exchanges.clear();
         }
         let due = self.tick_due(cycle.now_ns());
+        if self.again_ns.is_some_and(|at_ns| at_ns <= cycle.now_ns()) {
+            self.again_ns = None;
+            news.places = true;
+        }
         if due || news.places || !news.stale.is_empty() {
             self.plan(cycle, due, &news);
         }
@@ -69,8 +77,8 @@ impl Policy for CoreTuner {
 
 impl CoreTuner {
     fn plan(&mut self, cycle: &mut Cycle<'_>, due: bool, news: &News) {
-        let Self { config, book, market, exchanges, unfinished, .. } = self;
-        let Book { shapes, profiles, classes, fleet, roster, jobs, probes, .. } = &mut *book;
+        let Self { config, book, market, exchanges, unfinished, again_ns, .. } = self;
+        let Book { shapes, profiles, classes, fleet, roster, jobs, probes, apart, .. } = &mut *book;
         let oracle = Oracle { host: &mut cycle.host, speaker: None, failures: 0 };
         let cluster = cycle.cluster;
         let mut desk = Desk { config, cluster, shapes, profiles, classes, oracle };
@@ -84,6 +92,10 @@ impl CoreTuner {
         }
         if due || news.places {
             admission.run(&mut desk, &mut draft, market);
+            *again_ns = draft.again_ns;
+            if config.span_speed_min > 0.0 {
+                join(&mut desk, &mut draft, market, apart.iter().copied(), &profile_of);
+            }
         }
         let changed = &(&*unfinished | &news.moved);
         *unfinished = swap(&mut desk, &mut draft, exchanges, changed, &profile_of);
@@ -108,7 +120,8 @@ impl CoreTuner {
         if self.config.preempts() && !self.book.roster.is_empty() {
             cycle.plan.wake_at(self.next_tick_ns);
         }
-        for at_ns in [self.book.next_retry_ns(), self.book.probes.next_end_ns()].into_iter().flatten() {
+        let wakes = [self.book.next_retry_ns(), self.book.probes.next_end_ns(), self.again_ns];
+        for at_ns in wakes.into_iter().flatten() {
             cycle.plan.wake_at(at_ns);
         }
     }

@@ -25,6 +25,11 @@ pub(crate) const REASONS: &[Reason] = &[
         text: "runs with {0} cores for at most {1} s, to learn the speed of its kind there",
         arguments: &["cores", "seconds"],
     },
+    Reason {
+        code: "join",
+        text: "brought together on one node: {0} faster than over several",
+        arguments: &["gain in GPUs at the share"],
+    },
     Reason { code: "drain", text: "its node is being emptied", arguments: &[] },
     Reason { code: "order", text: "a job that goes first takes its place", arguments: &[] },
     Reason {
@@ -36,6 +41,16 @@ pub(crate) const REASONS: &[Reason] = &[
         code: "wait-beside",
         text: "{0} GPUs are free, but not on one node with the CPU and memory of its base",
         arguments: &["GPUs needed"],
+    },
+    Reason {
+        code: "wait-span",
+        text: "would run over {0} nodes at {1} of the speed on as few as can hold it; at least {2} is wanted",
+        arguments: &["nodes", "part of the speed", "`span_speed_min`"],
+    },
+    Reason {
+        code: "wait-whole",
+        text: "would run over several nodes at {0} of the speed, which costs {1} s; whole nodes are expected in {2} s",
+        arguments: &["part of the speed", "seconds lost by a split", "seconds until whole nodes are free"],
     },
     Reason { code: "wait-turn", text: "waits for its turn", arguments: &[] },
     Reason {
@@ -54,6 +69,8 @@ pub(crate) enum Cause {
     Room { gang: JobId },
     /// Exchanged or moved because both nodes then divide better.
     Swap { gain: f64, with: Option<JobId> },
+    /// Was over several nodes.
+    Join { gain: f64 },
     /// Its node is being emptied.
     Drain { node: NodeId },
     /// Others go first.
@@ -69,6 +86,7 @@ impl Cause {
                 let why = Why::new("swap", &[gain]);
                 with.map_or(why.clone(), |with| why.about_job(with))
             }
+            Self::Join { gain } => Why::new("join", &[gain]),
             Self::Drain { node } => Why::new("drain", &[]).about_node(node),
             Self::Order => Why::new("order", &[]),
         }
@@ -108,6 +126,10 @@ pub(crate) enum Wait {
     Gpus { needed: u32, free: u64 },
     /// GPUs are free, but the CPU or memory beside them is not enough for its base, or they are scattered.
     Beside { gpus: u32 },
+    /// It would run too slowly over as many nodes as have room.
+    Span { nodes: u32, speed: f64, least: f64 },
+    /// Whole nodes are expected before a split would pay.
+    Whole { speed: f64, costs_s: f64, expected_s: f64 },
     /// Others of its profile go first.
     Turn,
     /// The host refused it.
@@ -119,6 +141,8 @@ impl Wait {
         match self {
             Self::Gpus { .. } => "wait-gpus",
             Self::Beside { .. } => "wait-beside",
+            Self::Span { .. } => "wait-span",
+            Self::Whole { .. } => "wait-whole",
             Self::Turn => "wait-turn",
             Self::Refused { .. } => "wait-refused",
         }
@@ -128,6 +152,8 @@ impl Wait {
         match self {
             Self::Gpus { needed, free } => vec![f64::from(needed), free as f64],
             Self::Beside { gpus } => vec![f64::from(gpus)],
+            Self::Span { nodes, speed, least } => vec![f64::from(nodes), speed, least],
+            Self::Whole { speed, costs_s, expected_s } => vec![speed, costs_s, expected_s],
             Self::Turn => Vec::new(),
             Self::Refused { for_s } => vec![for_s],
         }

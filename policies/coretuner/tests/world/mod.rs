@@ -31,6 +31,8 @@ pub struct Tables {
     pub doubt: BTreeMap<&'static str, f64>,
     /// What an observation would tell most at, thousandths of a core for one GPU.
     pub probe: Option<u32>,
+    /// Factor on the speed of a job for each node beyond the fewest that can hold it; none: 1.
+    pub spanning: Option<f64>,
     pub questions: u32,
     pub fails: bool,
     pub log: Vec<String>,
@@ -46,6 +48,13 @@ impl Tables {
     }
 }
 
+impl Tables {
+    /// Factor on the speed of `gpus` GPUs over so many published servers.
+    fn spread(&self, gpus: u32, nodes: u32) -> f64 {
+        self.spanning.unwrap_or(1.0).powi(nodes as i32 - gpus.div_ceil(SERVER.0) as i32)
+    }
+}
+
 impl Host for Tables {
     fn curves(&mut self, request: &CurveRequest) -> Result<Curves, PredictError> {
         self.questions += 1;
@@ -54,11 +63,13 @@ impl Host for Tables {
         }
         let (mut mean, mut half) = (Vec::new(), Vec::new());
         for job in &request.jobs {
-            for gpus in &request.gpus {
+            for (gpus, nodes) in request.gpus.iter().zip(&request.nodes_spanned) {
+                let spread = self.spread(*gpus, *nodes);
                 for cpu in &request.cpu_milli {
                     for memory in &request.memory_mib {
                         let name = self.models.get(&job.0);
-                        mean.push(name.map_or(f32::NAN, |name| self.speed(name, *gpus, *cpu, *memory) as f32));
+                        let speed = |name: &&str| (self.speed(name, *gpus, *cpu, *memory) * spread) as f32;
+                        mean.push(name.as_ref().map_or(f32::NAN, |name| speed(name)));
                         let doubt = name.and_then(|name| self.doubt.get(name)).filter(|_| *cpu != gpus * 3000);
                         half.push(doubt.copied().unwrap_or(0.0) as f32);
                     }
@@ -99,6 +110,22 @@ impl<P: Policy> World<P> {
 
     /// Nodes of (GPUs, `cpu_milli`, `memory_mib`).
     pub fn with_nodes(nodes: &[(u32, u32, u32)], config: &str) -> Self {
+        let spec = |(id, (devices, cpu_milli, memory_mib)): (usize, &(u32, u32, u32))| NodeSpec {
+            name: format!("node{id}"),
+            gpu_kind: if *devices > 0 { "V100".to_owned() } else { String::new() },
+            cpu_milli: *cpu_milli,
+            memory_mib: *memory_mib,
+            storage_mib_per_s: 500,
+            devices: *devices,
+            device_memory_mib: 16_384,
+            zone: None,
+            rack: None,
+            link_domain: None,
+        };
+        Self::with_specs(nodes.iter().enumerate().map(spec).collect(), config)
+    }
+
+    pub fn with_specs(nodes: Vec<NodeSpec>, config: &str) -> Self {
         let mut policy = Instance::new();
         policy.configure(config).unwrap();
         let mut state = State::new();
@@ -113,19 +140,7 @@ impl<P: Policy> World<P> {
         };
         state.apply(0, &Event::QueueSet { id: QueueId(0), spec: queue }).unwrap();
         state.apply(0, &Event::ClassSet { id: ClassId(0), nodes: Eligibility::All }).unwrap();
-        for (id, (devices, cpu_milli, memory_mib)) in nodes.iter().enumerate() {
-            let spec = NodeSpec {
-                name: format!("node{id}"),
-                gpu_kind: if *devices > 0 { "V100".to_owned() } else { String::new() },
-                cpu_milli: *cpu_milli,
-                memory_mib: *memory_mib,
-                storage_mib_per_s: 500,
-                devices: *devices,
-                device_memory_mib: 16_384,
-                zone: None,
-                rack: None,
-                link_domain: None,
-            };
+        for (id, spec) in nodes.into_iter().enumerate() {
             state.apply(0, &Event::NodeSet { id: NodeId(id as u32), spec }).unwrap();
         }
         let (host, cursor) = (Tables::default(), Cursor::new());
@@ -232,7 +247,8 @@ impl<P: Policy> World<P> {
         let part = |gpus: u32, cpu, memory| self.host.speed(name, gpus, cpu, memory) * f64::from(all) / f64::from(gpus);
         let parts = view.allocations.iter().filter(|row| row.gpu_milli >= 1000);
         let speeds = parts.map(|row| part(row.gpu_milli / 1000, row.cpu_milli, row.memory_mib));
-        speeds.fold(f64::INFINITY, f64::min).min(1e9)
+        let spread = self.host.spread(all, view.allocations.len() as u32);
+        speeds.fold(f64::INFINITY, f64::min).min(1e9) * spread
     }
 
     /// GPUs × speed relative to the proportional share, of all running jobs.
