@@ -37,6 +37,7 @@ pub enum Eligible {
 
 impl Class {
     /// Whether jobs of this class may use the node.
+    #[inline]
     pub fn contains(&self, node: NodeId) -> bool {
         match &self.nodes {
             Eligible::All => true,

@@ -171,14 +171,14 @@ impl Cluster {
 
     /// After queues changed: parents may have moved, so everything is summed anew.
     pub(super) fn recount_queues(&mut self) {
-        let ids: Vec<u32> = self.queues.iter().map(|(id, _)| id).collect();
+        let ids: Vec<u32> = self.queues.iter().map(|queue| queue.id.0).collect();
         for id in ids {
             if let Some(queue) = self.queues.get_mut(id) {
                 (queue.used_gpu_milli, queue.used_cpu_milli) = (0, 0);
             }
         }
         let jobs = std::mem::take(&mut self.jobs);
-        for (_, job) in jobs.iter() {
+        for job in jobs.iter() {
             self.use_queue(job, true);
         }
         self.jobs = jobs;

@@ -36,11 +36,13 @@ impl Cluster {
     }
 
     /// The node of that id, if it is there.
+    #[inline]
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(id.0)
     }
 
     /// The job of that id, if it is there.
+    #[inline]
     pub fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(id.0)
     }
@@ -51,13 +53,14 @@ impl Cluster {
     }
 
     /// The eligibility class of that id, if it is there.
+    #[inline]
     pub fn class(&self, id: ClassId) -> Option<&Class> {
         self.classes.get(id.0)
     }
 
     /// All nodes, ascending by id.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
-        self.nodes.iter().map(|(_, node)| node)
+        self.nodes.iter()
     }
 
     /// How many nodes there are.
@@ -67,7 +70,7 @@ impl Cluster {
 
     /// All jobs that this instance sees, also those it may not act on, ascending by id.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
-        self.jobs.iter().map(|(_, job)| job)
+        self.jobs.iter()
     }
 
     /// How many jobs there are, in any phase.
@@ -77,7 +80,7 @@ impl Cluster {
 
     /// All queues, ascending by id.
     pub fn queues(&self) -> impl Iterator<Item = &Queue> {
-        self.queues.iter().map(|(_, queue)| queue)
+        self.queues.iter()
     }
 
     /// Waiting jobs that this instance may act on, by submit time, then id.
@@ -107,6 +110,7 @@ impl Cluster {
     }
 
     /// Whether jobs of a class may use a node. A class that was never described has no nodes.
+    #[inline]
     pub fn is_eligible(&self, class: ClassId, node: NodeId) -> bool {
         self.class(class).is_some_and(|class| class.contains(node))
     }

@@ -34,7 +34,7 @@ impl Index {
     /// Groups the nodes of `cluster` into pools; every node starts closed. Returns each node's place, ascending by id.
     pub(crate) fn rebuild(&mut self, cluster: &Cluster) -> Vec<(NodeId, Place)> {
         let mut classes_of: BTreeMap<NodeId, Vec<ClassId>> = BTreeMap::new();
-        for (_, class) in cluster.classes.iter() {
+        for class in cluster.classes.iter() {
             if let Eligible::Nodes(nodes) = &class.nodes {
                 nodes.iter().for_each(|node| classes_of.entry(*node).or_default().push(class.id));
             }

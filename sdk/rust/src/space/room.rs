@@ -88,6 +88,7 @@ impl Space {
         }
     }
 
+    #[inline]
     pub(crate) fn free(&self, node: NodeId) -> Option<&Free> {
         self.spots.get(node.0).map(|spot| &spot.free)
     }
