@@ -62,8 +62,8 @@ mod tests {
 
     #[test]
     fn more_doubt_discounts_more_in_either_direction() {
-        check(&[0.03, 0.5], 1.0, &[1.0, 0.607]);
-        check(&[0.03, 0.5], 0.5, &[1.0, 0.779]);
+        check(&[0.03, 0.5], 1.0, &[1.0, 0.607_08]);
+        check(&[0.03, 0.5], 0.5, &[1.0, 0.779_15]);
         check(&[0.03, 0.5], 0.0, &[1.0, 1.0]);
         // A common unknown scale (3), and at the anchor a part of its own (0.9).
         check(&[3.132_09, 3.0], 1.0, &[1.0, 0.4066]);
