@@ -7,7 +7,7 @@ use coretuner_sdk::JobId;
 
 use crate::classes::{ClassNo, Pin};
 use crate::desk::Desk;
-use crate::draft::Draft;
+use crate::draft::{Changes, Draft};
 use crate::fixed::place_fixed;
 use crate::place::{Seeker, place_gang, split_gang};
 use crate::profile::{Form, ProfileId};
@@ -47,6 +47,22 @@ impl<'a> Admission<'a> {
             extra: BTreeMap::new(),
             room_nodes: 0,
         }
+    }
+
+    /// Whether a waiting job has a place in this plan.
+    pub(crate) fn is_placed(&self, job: JobId) -> bool {
+        self.placed.contains(&job)
+    }
+
+    /// Waiting jobs that have a place in this plan.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = JobId> {
+        self.placed.iter().copied()
+    }
+
+    /// A waiting job got a place by other means.
+    pub(crate) fn note_placed(&mut self, job: JobId, changes: &mut Changes) {
+        self.placed.insert(job);
+        changes.causes.insert(job, Cause::Start);
     }
 
     /// Why the jobs of each profile that still wait do so.

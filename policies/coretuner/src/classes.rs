@@ -9,7 +9,7 @@ use crate::axes::{Ranges, axes};
 use crate::config::Config;
 use crate::oracle::{Oracle, Question};
 use crate::profile::{Gang, ProfileId, Profiles};
-use crate::shape::{ShapeId, Shapes};
+use crate::shape::{Shape, ShapeId, Shapes};
 use crate::span::Spans;
 
 /// Number of a class: an index into the book.
@@ -57,6 +57,8 @@ struct SurfaceKey {
     kind: KindId,
     shape: ShapeId,
     gpus: u32,
+    /// Fewer only for an elastic job with more than its least.
+    gpus_least: u32,
     ranges: Ranges,
 }
 
@@ -122,7 +124,7 @@ impl Classes {
         };
         let ranges = Ranges::of(gang, key.pin);
         let Some(kind) = profile.kind else { return at_share(sources, key.shape, gang, ranges) };
-        let surface = SurfaceKey { kind, shape: key.shape, gpus: gang.gpus(), ranges };
+        let surface = SurfaceKey { kind, shape: key.shape, gpus: gang.gpus(), gpus_least: gang.gpus_least(), ranges };
         if let Some(reading) = self.surfaces.get(&surface) {
             return reading.clone();
         }
@@ -193,10 +195,25 @@ fn predict(sources: Sources<'_>, key: SurfaceKey, oracle: &mut Oracle<'_, '_>) -
     let speed = answer.band().cautious(at_share, sources.config.caution);
     let surface = Surface { speed: &speed, ..means };
     let filter = Filter { floor, tolerance: sources.config.tolerance };
-    let options = options(surface, share, f64::from(key.gpus), filter)?;
+    let options = options(surface, share, weight(shape, key, *answer.mean.get(at_share)?, oracle)?, filter)?;
     let at_base = speed_at(&surface, options.base().amount())?;
     let speed_per_value = Some(f64::from(at_base) / options.base().value);
     Some(Reading { options, speed_per_value, doubt })
+}
+
+/// Value at the share: its GPUs; of an elastic job its least GPUs times how much faster it is than with those, so that
+/// values with any number of workers compare.
+fn weight(shape: &Shape, key: SurfaceKey, at_share: f32, oracle: &mut Oracle<'_, '_>) -> Option<f64> {
+    let least = f64::from(key.gpus_least);
+    if key.gpus == key.gpus_least {
+        return Some(least);
+    }
+    let share = shape.share(key.gpus_least);
+    let (cpu, memory) = (vec![share.cpu], vec![share.memory]);
+    let nodes_spanned = key.gpus_least.div_ceil(shape.devices).max(1);
+    let question = Question { gpu_kind: shape.gpu_kind, gpus: key.gpus_least, nodes_spanned, cpu, memory };
+    let at_least = f64::from(*oracle.ask(&question)?.mean.first()?);
+    Some(least * f64::from(at_share) / at_least).filter(|weight| weight.is_finite() && *weight > 0.0)
 }
 
 /// The largest point within an amount.

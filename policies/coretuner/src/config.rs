@@ -52,6 +52,13 @@ pub struct Config {
     /// gang also waits for whole nodes where those are expected sooner than a split would pay, prefers nodes of one link
     /// domain, rack or zone, and is brought together later where that pays. 0: split wherever GPUs are free.
     pub span_speed_min: f64,
+    /// Whether jobs with more than one allowed number of workers get more of them while nobody waits who could use the
+    /// GPUs, and give them back to those who wait.
+    pub elastic: bool,
+    /// Most running jobs whose number of workers changes per plan: each restarts.
+    pub elastic_moves_max: u32,
+    /// Least seconds between two changes of one job.
+    pub elastic_gap_s: f64,
     /// Seconds for which an action that the host refused is not tried again.
     pub retry_s: f64,
     /// Most reasons for waiting told per cycle.
@@ -77,7 +84,10 @@ impl Default for Config {
             swaps_max: 4,
             restart_cost_s: 30.0,
             room: true,
-            span_speed_min: 0.0,
+            span_speed_min: 0.9,
+            elastic: true,
+            elastic_moves_max: 4,
+            elastic_gap_s: 600.0,
             retry_s: 60.0,
             holds_max: 64,
         }
@@ -121,6 +131,7 @@ impl Config {
             if fine { Ok(()) } else { Err(format!("`{name}` is {value}, but must not be below 0")) }
         };
         not_negative("restart_cost_s", self.restart_cost_s)?;
+        not_negative("elastic_gap_s", self.elastic_gap_s)?;
         not_negative("caution", self.caution)?;
         if !(0.0..1.0).contains(&self.tolerance) {
             return Err(format!("`tolerance` is {}, but must be a number from 0 to below 1", self.tolerance));
@@ -160,6 +171,7 @@ mod tests {
         check(r#"{"caution": -0.5}"#, "caution");
         check(r#"{"tolerance": 1}"#, "tolerance");
         check(r#"{"probe_s": 0}"#, "probe_s");
+        check(r#"{"elastic_gap_s": -1}"#, "elastic_gap_s");
         check(r#"{"span_speed_min": 1.5}"#, "span_speed_min");
         check(r#"{"memory_units": 9999}"#, "512");
         check(r#"{"las_thresholds_gpu_s": [2, 1]}"#, "las_thresholds_gpu_s");

@@ -59,8 +59,9 @@ pub(crate) fn emit(
 fn settle(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job, grant: &Grant, price: f64) -> Option<Move> {
     let group = job.groups.first()?;
     let (cpu_milli, memory_mib) = (grant.amount.cpu, grant.amount.memory);
-    let placement =
-        || Placement { group: 0, node: grant.node, workers: group.workers_min, cpu_milli, memory_mib, device_mask: 0 };
+    let gang = draft.get(grant.node)?.gangs.iter().find(|gang| gang.job == job.id)?;
+    let workers = gang.gpus / group.gpus().max(1);
+    let placement = || Placement { group: 0, node: grant.node, workers, cpu_milli, memory_mib, device_mask: 0 };
     let cause = draft.changes.causes.get(&job.id).copied();
     let because = Because { node: grant.node, value: grant.value, price };
     if job.is_waiting() {
@@ -69,7 +70,7 @@ fn settle(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job, grant: &Grant, pric
         return Some(Move { step, nodes: vec![grant.node], turn: Turn::Start });
     }
     let held = job.allocations.first()?;
-    if only_node(job) != Some(grant.node) {
+    if only_node(job) != Some(grant.node) || held.workers != workers {
         let change = Change::Rescale(vec![placement()], 0);
         let nodes = job.allocations.iter().map(|row| row.node).chain([grant.node]).collect();
         let step = Step { job: job.id, change, why: because.moved(cause) };

@@ -32,6 +32,8 @@ pub(crate) struct Book {
     pub(crate) jobs: BTreeMap<JobId, ProfileId>,
     /// Own running gangs over several nodes.
     pub(crate) apart: BTreeSet<JobId>,
+    /// Own running jobs that may have another number of workers.
+    pub(crate) elastic: BTreeSet<JobId>,
     by_kind: BTreeMap<KindId, BTreeSet<JobId>>,
     /// Jobs left alone until then, because the host refused an action for them.
     blocked: BTreeMap<JobId, u64>,
@@ -63,6 +65,7 @@ impl Book {
             *self = Self::default();
             news.classes_void = true;
         }
+        self.profiles.elastic = config.elastic;
         let everything = changes.image || news.classes_void;
         let mut nodes: BTreeSet<NodeId> = changes.nodes.iter().copied().collect();
         let mut jobs: BTreeSet<JobId> = changes.arrived.iter().chain(&changes.changed).copied().collect();
@@ -143,6 +146,7 @@ impl Book {
         self.blocked.remove(&job);
         self.untold.remove(&job);
         self.apart.remove(&job);
+        self.elastic.remove(&job);
         let kind = self.jobs.remove(&job).and_then(|profile| self.profiles.get(profile).kind);
         if let Some((kind, jobs)) = kind.and_then(|kind| Some((kind, self.by_kind.get_mut(&kind)?))) {
             jobs.remove(&job);
@@ -159,7 +163,13 @@ impl Book {
         }
         let profile = self.profiles.of(job);
         self.jobs.insert(job.id, profile);
-        let gang = self.profiles.get(profile).gang().is_some();
+        let gang = self.profiles.get(profile).gang();
+        if gang.is_some_and(|gang| gang.workers_most > gang.workers_least) && job.is_running() {
+            self.elastic.insert(job.id);
+        } else {
+            self.elastic.remove(&job.id);
+        }
+        let gang = gang.is_some();
         if gang && job.is_running() && job.allocations.len() > 1 {
             self.apart.insert(job.id);
         } else {
@@ -317,6 +327,11 @@ pub(crate) fn runners(desk: &mut Desk<'_, '_>, fleet: &Fleet, jobs: &BTreeMap<Jo
         runners.push(Runner { ticket: Ticket::new(key, job.submit_ns, job.id), profile, gpus });
     }
     runners
+}
+
+/// Place in the line of a running job.
+pub(crate) fn ticket(desk: &mut Desk<'_, '_>, fleet: &Fleet, job: &Job, profile: ProfileId) -> Ticket {
+    Ticket::new(key(desk, fleet, job, profile), job.submit_ns, job.id)
 }
 
 /// Position of a job by the configured order: less goes first.

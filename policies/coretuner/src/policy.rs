@@ -9,8 +9,10 @@ use crate::admit::Admission;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::draft::Draft;
+use crate::elastic::Elastic;
 use crate::emit::emit;
 use crate::follow::{Book, News};
+use crate::members::Scene;
 use crate::oracle::Oracle;
 use crate::reasons::REASONS;
 use crate::room::drain;
@@ -33,6 +35,7 @@ pub struct CoreTuner {
     next_tick_ns: u64,
     /// When a waiting job may be placed although nothing happens until then.
     again_ns: Option<u64>,
+    elastic: Elastic,
 }
 
 impl Policy for CoreTuner {
@@ -53,6 +56,7 @@ impl Policy for CoreTuner {
             unfinished: BTreeSet::new(),
             next_tick_ns: 0,
             again_ns: None,
+            elastic: Elastic::default(),
         })
     }
 
@@ -77,8 +81,9 @@ impl Policy for CoreTuner {
 
 impl CoreTuner {
     fn plan(&mut self, cycle: &mut Cycle<'_>, due: bool, news: &News) {
-        let Self { config, book, market, exchanges, unfinished, again_ns, .. } = self;
-        let Book { shapes, profiles, classes, fleet, roster, jobs, probes, apart, .. } = &mut *book;
+        let Self { config, book, market, exchanges, unfinished, again_ns, elastic, .. } = self;
+        let Book { shapes, profiles, classes, fleet, roster, jobs, probes, apart, elastic: elastic_jobs, .. } =
+            &mut *book;
         let oracle = Oracle { host: &mut cycle.host, speaker: None, failures: 0 };
         let cluster = cycle.cluster;
         let mut desk = Desk { config, cluster, shapes, profiles, classes, oracle };
@@ -86,19 +91,31 @@ impl CoreTuner {
         let profile_of = |job: JobId| jobs.get(&job).copied();
         let mut admission = Admission::new(roster, &profile_of);
         drain(&mut desk, &mut draft, market, &profile_of);
+        let scene = Scene { fleet, jobs, elastic: elastic_jobs };
+        elastic.begin(config.elastic_moves_max, &cycle.changes.removed);
+        if (due || news.places) && !elastic_jobs.is_empty() {
+            admission.run(&mut desk, &mut draft, market);
+            elastic.reclaim(&mut desk, &mut draft, &mut admission, scene);
+        }
         if due {
-            let runners = crate::follow::runners(&mut desk, fleet, jobs);
+            let mut runners = crate::follow::runners(&mut desk, fleet, jobs);
+            runners.retain(|runner| !draft.changes.causes.contains_key(&runner.ticket.job));
             tick(&mut desk, &mut draft, market, &mut admission, runners);
         }
         if due || news.places {
             admission.run(&mut desk, &mut draft, market);
-            *again_ns = draft.again_ns;
             if config.span_speed_min > 0.0 {
                 join(&mut desk, &mut draft, market, apart.iter().copied(), &profile_of);
             }
         }
         let changed = &(&*unfinished | &news.moved);
         *unfinished = swap(&mut desk, &mut draft, exchanges, changed, &profile_of);
+        if due || news.places {
+            if config.elastic {
+                elastic.grow(&mut desk, &mut draft, &admission, scene);
+            }
+            *again_ns = draft.again_ns;
+        }
         let grants = share_out(&mut desk, &draft, &news.stale);
         let refused = emit(&desk, &draft, &grants, (market.price(), probes), &mut cycle.plan);
         let waits = admission.into_waits();

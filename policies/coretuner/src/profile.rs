@@ -12,6 +12,9 @@ pub(crate) type ProfileId = u32;
 pub(crate) struct Gang {
     pub(crate) workers: u32,
     pub(crate) gpus_per_worker: u32,
+    /// Fewest and most workers that it may have; both `workers` unless it is elastic.
+    pub(crate) workers_least: u32,
+    pub(crate) workers_most: u32,
     /// Least and most of the whole gang.
     pub(crate) cpu_milli: (u32, u32),
     pub(crate) memory_mib: (u32, u32),
@@ -21,6 +24,21 @@ pub(crate) struct Gang {
 impl Gang {
     pub(crate) fn gpus(&self) -> u32 {
         self.workers.saturating_mul(self.gpus_per_worker)
+    }
+
+    /// GPUs of the fewest workers that it may have.
+    pub(crate) fn gpus_least(&self) -> u32 {
+        self.workers_least.saturating_mul(self.gpus_per_worker)
+    }
+
+    /// The same job with another number of workers.
+    fn at(&self, workers: u32) -> Self {
+        let scale = |all: u32| {
+            let scaled = u64::from(all) * u64::from(workers) / u64::from(self.workers.max(1));
+            u32::try_from(scaled).unwrap_or(u32::MAX)
+        };
+        let both = |(least, most): (u32, u32)| (scale(least), scale(most));
+        Self { workers, cpu_milli: both(self.cpu_milli), memory_mib: both(self.memory_mib), ..self.clone() }
     }
 }
 
@@ -52,8 +70,13 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    fn new(job: &Job) -> Self {
-        Self { kind: job.kind, class: job.class, form: form(job) }
+    fn new(job: &Job, elastic: bool) -> Self {
+        Self { kind: job.kind, class: job.class, form: form(job, elastic) }
+    }
+
+    fn sized(&self, workers: u32) -> Option<Self> {
+        let form = Form::Gang(self.gang()?.at(workers));
+        Some(Self { form, ..self.clone() })
     }
 
     pub(crate) fn gang(&self) -> Option<&Gang> {
@@ -72,7 +95,11 @@ impl Profile {
     }
 }
 
-fn form(job: &Job) -> Form {
+/// Most GPUs of an elastic gang: it stays on one node, and a node has at most so many devices.
+const ELASTIC_GPUS_MAX: u32 = 32;
+
+/// With `elastic`, a running job that may be restarted counts with the workers that it has.
+fn form(job: &Job, elastic: bool) -> Form {
     let fixed = || {
         let crew = |(group, spec): (usize, &coretuner_sdk::Group)| Crew {
             group: group as u32,
@@ -87,10 +114,17 @@ fn form(job: &Job) -> Form {
     if group.gpus() == 0 || group.gpu_milli % 1000 != 0 || group.workers_min == 0 {
         return fixed();
     }
-    let all = |one: u32| one.saturating_mul(group.workers_min);
+    let least = group.workers_min;
+    let room = (ELASTIC_GPUS_MAX / group.gpus()).max(least);
+    let most = if elastic && job.preemptible { group.workers_max.min(room).max(least) } else { least };
+    let held: u32 = job.allocations.iter().map(|row| row.workers).sum();
+    let workers = if job.is_running() { held.clamp(least, most) } else { least };
+    let all = |one: u32| one.saturating_mul(workers);
     Form::Gang(Gang {
-        workers: group.workers_min,
+        workers,
         gpus_per_worker: group.gpus(),
+        workers_least: least,
+        workers_most: most,
         cpu_milli: (all(group.cpu_milli_min), all(group.cpu_milli_max.max(group.cpu_milli_min))),
         memory_mib: (all(group.memory_mib_min), all(group.memory_mib_max.max(group.memory_mib_min))),
         rights: group.resize,
@@ -102,11 +136,23 @@ fn form(job: &Job) -> Form {
 pub(crate) struct Profiles {
     profiles: Vec<Profile>,
     ids: BTreeMap<Profile, ProfileId>,
+    /// Whether running jobs may change their number of workers.
+    pub(crate) elastic: bool,
 }
 
 impl Profiles {
     pub(crate) fn of(&mut self, job: &Job) -> ProfileId {
-        let profile = Profile::new(job);
+        let profile = Profile::new(job, self.elastic);
+        let id = self.add(profile.clone());
+        if let Some(gang) = profile.gang() {
+            for sized in (gang.workers_least..=gang.workers_most).filter_map(|workers| profile.sized(workers)) {
+                self.add(sized);
+            }
+        }
+        id
+    }
+
+    fn add(&mut self, profile: Profile) -> ProfileId {
         if let Some(&id) = self.ids.get(&profile) {
             return id;
         }
@@ -114,6 +160,11 @@ impl Profiles {
         self.profiles.push(profile.clone());
         self.ids.insert(profile, id);
         id
+    }
+
+    /// The profile of the same job with another number of workers, if it may have that.
+    pub(crate) fn sized(&self, profile: ProfileId, workers: u32) -> Option<ProfileId> {
+        self.ids.get(&self.get(profile).sized(workers)?).copied()
     }
 
     /// # Panics

@@ -30,6 +30,16 @@ pub(crate) const REASONS: &[Reason] = &[
         text: "brought together on one node: {0} faster than over several",
         arguments: &["gain in GPUs at the share"],
     },
+    Reason {
+        code: "grow",
+        text: "{1} workers instead of {0}: nobody waits who could use the GPUs; worth {2}",
+        arguments: &["workers before", "workers after", "gain in GPUs at the share of its fewest workers"],
+    },
+    Reason {
+        code: "shrink",
+        text: "{1} workers instead of {0}, so that another job starts; the sum of values changes by {2}",
+        arguments: &["workers before", "workers after", "gain in GPUs at the share"],
+    },
     Reason { code: "drain", text: "its node is being emptied", arguments: &[] },
     Reason { code: "order", text: "a job that goes first takes its place", arguments: &[] },
     Reason {
@@ -71,6 +81,10 @@ pub(crate) enum Cause {
     Swap { gain: f64, with: Option<JobId> },
     /// Was over several nodes.
     Join { gain: f64 },
+    /// Elastic: uses GPUs that nobody waits for.
+    Grow { from: u32, to: u32, gain: f64 },
+    /// Elastic: gives GPUs to a job that waits.
+    Shrink { from: u32, to: u32, gain: f64, starts: JobId },
     /// Its node is being emptied.
     Drain { node: NodeId },
     /// Others go first.
@@ -87,6 +101,10 @@ impl Cause {
                 with.map_or(why.clone(), |with| why.about_job(with))
             }
             Self::Join { gain } => Why::new("join", &[gain]),
+            Self::Grow { from, to, gain } => Why::new("grow", &[f64::from(from), f64::from(to), gain]),
+            Self::Shrink { from, to, gain, starts } => {
+                Why::new("shrink", &[f64::from(from), f64::from(to), gain]).about_job(starts)
+            }
             Self::Drain { node } => Why::new("drain", &[]).about_node(node),
             Self::Order => Why::new("order", &[]),
         }

@@ -62,6 +62,10 @@ fn choose(
     let mut line = admission.roster.line();
     let mut runners = runners.into_iter().peekable();
     while let Some((ticket, profile)) = line.pop() {
+        if admission.is_placed(ticket.job) {
+            line.advance(profile);
+            continue;
+        }
         keep(&mut runners, Some(ticket), &mut budget, &mut victims);
         let gpus = desk.profile(profile).gpus();
         if gpus == 0 {

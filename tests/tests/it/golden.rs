@@ -85,3 +85,16 @@ fn synergy_tune_reproduces_the_published_static_run_job_by_job() {
         assert!((found - expected).abs() < 1e-3, "{}: {found} s, not {expected} s", job.name);
     }
 }
+
+#[test]
+fn elastic_jobs_use_gpus_that_nobody_waits_for() {
+    let path = paths::root().join("examples/traces/elastic.csv");
+    let workload = read(&path, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let mean_s = |elastic: bool| {
+        let result = run("coretuner", &format!(r#"{{"elastic": {elastic}}}"#), &workload, &Settings::default());
+        assert_eq!(result.metrics.jobs_finished as usize, workload.jobs.len());
+        result.metrics.jct_s.mean
+    };
+    let (with, without) = (mean_s(true), mean_s(false));
+    assert!(with < 0.8 * without, "{with} s with, {without} s without");
+}

@@ -7,7 +7,7 @@ use coretuner_core::port::{Answer, FaultKind, Policy, PolicyFault, PolicyIdentit
 use coretuner_simulator::result::RunResult;
 use coretuner_simulator::trace::{ReadOptions, read};
 use coretuner_simulator::truth::{TruthMode, TruthOptions};
-use coretuner_simulator::workload::{FillOptions, Workload};
+use coretuner_simulator::workload::{FillOptions, TraceJob, Workload};
 use coretuner_simulator::{Hooks, Mode, ProfilePredictor, RunLabels, Settings, simulate};
 use coretuner_tests::data::published;
 
@@ -154,7 +154,10 @@ fn examples_are_read() {
     assert_eq!(csv.queues.len(), 3, "the default queue and two that jobs name");
     let json = example("trace.json");
     assert_eq!((json.jobs.len(), json.nodes.len(), json.queues.len()), (2, 1, 3));
-    for workload in [csv, json] {
+    let elastic = example("elastic.csv");
+    let most = |job: &TraceJob| job.spec.groups[0].workers_max;
+    assert_eq!(elastic.jobs.iter().map(most).collect::<Vec<_>>(), [8, 8, 4, 4, 8, 8]);
+    for workload in [csv, json, elastic] {
         let result = run_fifo(&workload, &Settings::default());
         assert_eq!(result.metrics.jobs_finished as usize, workload.jobs.len(), "{:?}", result.jobs);
     }

@@ -16,7 +16,7 @@ use crate::workload::{Draft, DraftJob};
 /// First words of the first line of a CSV.
 pub(crate) const JOBS_MARK: &str = "# coretuner-jobs";
 pub(crate) const REQUIRED: [&str; 4] = ["name", "submit_s", "workers", "gpu_milli"];
-pub(crate) const OPTIONAL: [&str; 17] = [
+pub(crate) const OPTIONAL: [&str; 18] = [
     "iterations",
     "duration_s",
     "model",
@@ -34,6 +34,7 @@ pub(crate) const OPTIONAL: [&str; 17] = [
     "preemptible",
     "estimate_s",
     "deadline_s",
+    "workers_max",
 ];
 /// Nodes beside `jobs.csv`: `jobs.nodes.csv`, else this.
 const NODES_FILE: &str = "nodes.csv";
@@ -101,6 +102,7 @@ fn job_row(row: &Row<'_>) -> Result<JobRow, TraceError> {
         name: row.name("name")?.to_owned(),
         submit_s: row.number("submit_s")?,
         workers: row.number("workers")?,
+        workers_max: row.optional("workers_max")?,
         gpu_milli: row.number("gpu_milli")?,
         iterations: row.optional("iterations")?,
         duration_s: row.optional("duration_s")?,
@@ -196,6 +198,9 @@ mod tests {
         check(read_alone, &CSV.replace(",1000,", ",1500,"), Err("line 4, column 4 (gpu_milli): 1500 is neither"));
         check(read_alone, &CSV.replace("0.5", "-0.5"), Err("line 4, column 2 (submit_s): -0.5 seconds"));
         check(read_alone, &CSV.replace("b,1,1", "b,1,0"), Err("line 5, column 3 (workers): 0 workers"));
+        let elastic = CSV.replace("preemptible", "workers_max").replace("false", "3");
+        check(read_alone, &elastic, Err("line 4, column 8 (workers_max): 3 workers are not between"));
+        check(read_alone, &elastic.replace(",3", ",8"), Ok(2));
     }
 
     const JSON: &str = r#"{"format": "coretuner-trace", "version": 1,

@@ -42,6 +42,8 @@ pub(crate) struct JobRow {
     pub(crate) name: String,
     pub(crate) submit_s: f64,
     pub(crate) workers: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) workers_max: Option<u32>,
     pub(crate) gpu_milli: u32,
     pub(crate) iterations: Option<u64>,
     pub(crate) duration_s: Option<f64>,
@@ -101,6 +103,7 @@ impl JobRow {
             user: self.user,
             queue: self.queue,
             workers: self.workers,
+            workers_max: self.workers_max.unwrap_or(self.workers),
             gpu_milli: self.gpu_milli,
             model: self.model,
             work,
@@ -117,6 +120,9 @@ impl JobRow {
         }
         if !(1..=65_536).contains(&self.workers) {
             return Err(("workers", format!("{} workers are not between 1 and 65536", self.workers)));
+        }
+        if let Some(most) = self.workers_max.filter(|most| !(self.workers..=65_536).contains(most)) {
+            return Err(("workers_max", format!("{most} workers are not between `workers` and 65536")));
         }
         if self.gpu_milli > 32_000 || (self.gpu_milli >= 1000 && !self.gpu_milli.is_multiple_of(1000)) {
             let reason = format!("{} is neither a share below 1000 nor whole GPUs up to 32000", self.gpu_milli);

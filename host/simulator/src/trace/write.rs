@@ -69,7 +69,7 @@ fn write_jobs(out: &mut impl Write, workload: &Workload) -> std::io::Result<()> 
     table.flush()
 }
 
-fn cells(job: JobRow) -> [String; 21] {
+fn cells(job: JobRow) -> [String; 22] {
     let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
     let time = |time: Option<f64>| time.map_or_else(String::new, |time| time.to_string());
     [
@@ -94,6 +94,7 @@ fn cells(job: JobRow) -> [String; 21] {
         job.preemptible.map_or_else(String::new, |preemptible| preemptible.to_string()),
         time(job.estimate_s),
         time(job.deadline_s),
+        number(job.workers_max),
     ]
 }
 
@@ -150,6 +151,7 @@ fn job_row(workload: &Workload, job: &TraceJob) -> JobRow {
 
 fn fill_request(row: &mut JobRow, group: &GroupSpec) {
     row.workers = group.workers_min;
+    row.workers_max = (group.workers_max > group.workers_min).then_some(group.workers_max);
     row.gpu_milli = group.gpu_milli;
     row.cpu_milli = Some(group.cpu_milli);
     row.cpu_milli_min = Some(group.cpu_milli_min);
@@ -209,6 +211,23 @@ mod tests {
     fn what_is_written_is_read_back() {
         check("jobs.csv");
         check("trace.json");
+    }
+
+    #[test]
+    fn an_elastic_job_is_written_and_read_back() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        for file in ["jobs.csv", "trace.json"] {
+            let mut workload = generate(&GenerateOptions { jobs: 2, ..GenerateOptions::default() }).expect("valid");
+            let kinds = std::sync::Arc::clone(&workload.kinds);
+            let job = &mut workload.jobs[0];
+            let known = workload.truth.intern("gavel/LM (batch size 80)", &kinds).expect("known");
+            (job.truth, job.spec.kind) = known;
+            job.spec.groups[0].workers_max = job.spec.groups[0].workers_min + 3;
+            let path = folder.path().join(file);
+            write(&workload, &path).expect("written");
+            let back = read(&path, &ReadOptions::default()).expect("read back");
+            assert_eq!(back.jobs[0].spec.groups, workload.jobs[0].spec.groups);
+        }
     }
 
     #[test]

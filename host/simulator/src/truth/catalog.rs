@@ -29,6 +29,11 @@ pub enum TruthError {
     UnknownModel(String),
     #[error("model `{model}` has no known speed on GPU kind `{gpu_kind}`")]
     UnknownGpuKind { model: String, gpu_kind: String },
+    #[error(
+        "model `{model}` was not measured on several numbers of GPUs: an elastic job (`workers_max` above `workers`) needs \
+         one of `gavel/…`"
+    )]
+    NotElastic { model: String },
 }
 
 /// Synergy's three classes of models, for mixes.

@@ -143,6 +143,14 @@ impl GroundTruth {
         if known { Ok(()) } else { Err(error()) }
     }
 
+    /// Fails unless the model was measured on several numbers of GPUs, in steps that mean the same work on each.
+    pub fn check_elastic(&self, id: TruthId) -> Result<(), TruthError> {
+        match self.truth(id) {
+            Some(KindTruth::Gavel(_)) => Ok(()),
+            _ => Err(TruthError::NotElastic { model: self.key(id).to_owned() }),
+        }
+    }
+
     /// Seconds per iteration of the whole job; `None` on an unknown GPU kind.
     pub fn iteration_s(&self, id: TruthId, share: &Share<'_>) -> Option<f64> {
         match self.truth(id)? {
@@ -261,6 +269,13 @@ mod tests {
         check("portable/alexnet", TruthMode::Tables, Share { gpu_kind: "G2", ..share(3.0, 0) }, Some(0.6));
         check("gnmt", TruthMode::Tables, Share { nodes: 2, ..share(1.0, 21_330) }, Some(0.12 / 0.8));
         check("cpu-only", TruthMode::Tables, share(0.0, 0), Some(1.0));
+    }
+
+    #[test]
+    fn an_elastic_job_needs_a_model_that_was_measured_on_several_gpus() {
+        let check = |key: &str| truth(key, TruthMode::Tables).0.check_elastic(TruthId(0));
+        assert_eq!(check("gavel/LM (batch size 80)"), Ok(()));
+        assert!(check("alexnet").is_err_and(|error| error.to_string().contains("gavel/")));
     }
 
     #[test]

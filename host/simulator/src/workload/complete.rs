@@ -152,6 +152,9 @@ impl<'a> Filler<'a> {
         let eligibility = self.class(&draft.gpu_kinds, nodes);
         let (truth, iteration_s) = self.speed(draft, nodes, reference)?;
         self.check_gpus(draft, truth, eligibility, nodes)?;
+        if draft.workers_max > draft.workers {
+            self.truth.check_elastic(truth).map_err(|source| self.truth_error(draft, source))?;
+        }
         let kind = self.truth.kind(truth);
         let (work_iterations, estimated_duration_ns) = match draft.work {
             Work::Iterations(count) => (count, draft.estimate_ns),
@@ -278,7 +281,7 @@ impl<'a> Filler<'a> {
         GroupSpec {
             role: "worker".to_owned(),
             workers_min: draft.workers,
-            workers_max: draft.workers,
+            workers_max: draft.workers_max.max(draft.workers),
             gpu_milli: draft.gpu_milli,
             cpu_milli: cpu[0],
             memory_mib: memory[0],

@@ -55,6 +55,8 @@ pub struct DraftJob {
     pub queue: String,
     pub submit_ns: TimeNs,
     pub workers: u32,
+    /// More than `workers` for an elastic job.
+    pub workers_max: u32,
     pub gpu_milli: u32,
     pub cpu_milli: Extent,
     pub memory_mib: Extent,
@@ -82,6 +84,7 @@ impl DraftJob {
             queue: String::new(),
             submit_ns,
             workers: gpus,
+            workers_max: gpus,
             gpu_milli: 1000,
             cpu_milli: Extent::default(),
             memory_mib: Extent::default(),

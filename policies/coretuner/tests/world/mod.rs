@@ -31,6 +31,8 @@ pub struct Tables {
     pub doubt: BTreeMap<&'static str, f64>,
     /// What an observation would tell most at, thousandths of a core for one GPU.
     pub probe: Option<u32>,
+    /// Exponent of the number of GPUs in the speed of a job; none: a step of all GPUs takes as long as of one.
+    pub scaling: Option<f64>,
     /// Factor on the speed of a job for each node beyond the fewest that can hold it; none: 1.
     pub spanning: Option<f64>,
     pub questions: u32,
@@ -44,6 +46,7 @@ impl Tables {
         let per_gpu = |all: f64| all / f64::from(gpus);
         let units = per_gpu(f64::from(memory_mib) + 8.0) * 24.0 / 512_000.0;
         let relative = model(name).relative_speed(per_gpu(f64::from(cpu_milli) / 1000.0), units);
+        let relative = relative * f64::from(gpus).powf(self.scaling.unwrap_or(0.0));
         relative / model(name).iteration_s * self.scale.get(name).copied().unwrap_or(1.0)
     }
 }
