@@ -10,13 +10,11 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Builds the `coretuner` program, in the one profile that everything shares. Of the whole workspace: with one package
-/// selected, cargo would choose other features for the dependencies and build them again for the tests.
-pub(crate) fn build_program() -> Command {
+/// Builds everything, for the demo as for the tests. With one package or only the programs selected, cargo would choose
+/// other features for the dependencies and build the heavy ones twice.
+pub(crate) fn build_all() -> Command {
     let mut command = cargo();
-    command
-        .args(["build", "--workspace", "--bin", "coretuner", "--manifest-path"])
-        .arg(files::root().join("Cargo.toml"));
+    command.args(["build", "--workspace", "--all-targets", "--manifest-path"]).arg(files::root().join("Cargo.toml"));
     command
 }
 

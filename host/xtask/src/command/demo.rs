@@ -27,8 +27,7 @@ impl Arguments {
         let mut steps = Steps::new();
         guests::build(&mut steps, &[])?;
         let library = onnxruntime::fetch(&mut steps)?;
-        steps
-            .run("build the coretuner program", || process::run(&mut cargo::build_program()).map(|()| Done::Worked))?;
+        steps.run("build", || process::run(&mut cargo::build_all()).map(|()| Done::Worked))?;
         let out = files::target().join("demo");
         steps.run("compare policies", || compare(&library, &out).map(|()| Done::Worked))?;
         println!("\nreport: {}", out.join("report.html").display());
