@@ -7,6 +7,7 @@ use coretuner_simulator::result::{CycleStats, JobOutcome, Metrics, PolicyInfo, R
 use serde::Serialize;
 
 use crate::metric::{METRICS, Metric};
+use crate::predictor;
 use crate::stats::{self, Paired};
 
 /// Version of this format; raised by every change of it.
@@ -51,6 +52,12 @@ impl Comparison {
         self.cells.iter().filter(move |cell| cell.policy == policy && cell.load == load).map(|cell| &cell.result)
     }
 
+    /// The run that speaks for what all have in common: the first whose policy asked for predictions, if any did.
+    pub(crate) fn spokesman(&self) -> Option<&RunResult> {
+        let asked = self.cells.iter().find(|cell| !predictor::is_unused(&cell.result.predictor));
+        asked.or_else(|| self.cells.first()).map(|cell| &cell.result)
+    }
+
     /// Mean, spread and paired difference of `metric`.
     pub(crate) fn summary(&self, metric: &Metric, policy: usize, load: usize) -> Summary {
         let values: Vec<f64> = self.runs(policy, load).map(|run| (metric.of)(&run.metrics)).collect();
@@ -73,7 +80,7 @@ impl Comparison {
 
     /// The document that `--json` prints.
     pub(crate) fn document(&self) -> Option<Document<'_>> {
-        let first = &self.cells.first()?.result;
+        let first = self.spokesman()?;
         Some(Document {
             format: FORMAT,
             baseline: self.labels.get(self.baseline)?,
@@ -192,6 +199,16 @@ mod tests {
         let json = |comparison: &Comparison| serde_json::to_string(&comparison.document()).unwrap();
         assert_eq!(json(&comparison), json(&comparison));
         assert!(json(&comparison).contains("\"baseline\":\"fifo\""));
+    }
+
+    #[test]
+    fn a_policy_that_asks_for_predictions_speaks_for_the_predictor() {
+        let mut comparison = fixture::comparison(&["fifo", "coretuner"], &[1]);
+        comparison.cells[0].result.predictor = predictor::unused();
+        assert!(!predictor::is_unused(&comparison.spokesman().unwrap().predictor));
+        assert!(crate::table::print_comparison(&comparison).contains(&comparison.cells[1].result.predictor.engine));
+        comparison.cells[1].result.predictor = predictor::unused();
+        assert!(predictor::is_unused(&comparison.spokesman().unwrap().predictor));
     }
 
     #[test]

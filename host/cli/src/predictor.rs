@@ -137,3 +137,8 @@ pub(crate) fn unused() -> PredictorIdentity {
         engine: "the policy asks for no predictions".to_owned(),
     }
 }
+
+/// Whether a result's policy asked for no predictions.
+pub(crate) fn is_unused(predictor: &PredictorIdentity) -> bool {
+    *predictor == unused()
+}

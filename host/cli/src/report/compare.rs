@@ -16,7 +16,7 @@ const BARS: [&str; 4] = ["jct_mean_s", "jct_p99_s", "makespan_s", "gpu_utilisati
 
 /// The whole page.
 pub(crate) fn comparison_page(comparison: &Comparison) -> String {
-    let Some(first) = comparison.cells.first().map(|cell| &cell.result) else { return String::new() };
+    let Some(first) = comparison.spokesman() else { return String::new() };
     let title = format!("{} policies on {}", comparison.labels.len(), first.workload.name);
     let mut body = format!("<h1>{}</h1>\n<p class=\"lead\">{}</p>\n", escape::html(&title), lead(comparison));
     body.push_str(&facts::warnings(comparison.cells.iter().map(|cell| (cell_label(comparison, cell), &cell.result))));

@@ -21,7 +21,7 @@ const CLUSTER: [(&str, bool); 7] = [
 
 /// Everything that `compare` prints on standard output without `--json`.
 pub(crate) fn print_comparison(comparison: &Comparison) -> String {
-    let Some(first) = comparison.cells.first().map(|cell| &cell.result) else { return String::new() };
+    let Some(first) = comparison.spokesman() else { return String::new() };
     let workload = &first.workload;
     let mut out = format!(
         "{}: {} jobs, {} nodes, {} GPUs, {} cores; {} seed{}\n",
