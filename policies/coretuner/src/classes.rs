@@ -117,6 +117,11 @@ impl Classes {
         class
     }
 
+    /// The class, if its predictions are known already.
+    pub(crate) fn known(&self, key: Key) -> Option<ClassNo> {
+        self.by_key.get(&key).copied()
+    }
+
     fn read(&mut self, sources: Sources<'_>, key: Key, oracle: &mut Oracle<'_, '_>) -> Reading {
         let profile = sources.profiles.get(key.profile);
         let Some(gang) = profile.gang() else {

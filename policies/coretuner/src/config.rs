@@ -52,6 +52,9 @@ pub struct Config {
     /// gang also waits for whole nodes where those are expected sooner than a split would pay, prefers nodes of one link
     /// domain, rack or zone, and is brought together later where that pays. 0: split wherever GPUs are free.
     pub span_speed_min: f64,
+    /// Whether places are preferred where free GPUs keep the CPU and memory that the jobs which usually come need beside
+    /// them.
+    pub spare_cpu: bool,
     /// Whether jobs with more than one allowed number of workers get more of them while nobody waits who could use the
     /// GPUs, and give them back to those who wait.
     pub elastic: bool,
@@ -85,6 +88,7 @@ impl Default for Config {
             restart_cost_s: 30.0,
             room: true,
             span_speed_min: 0.9,
+            spare_cpu: true,
             elastic: true,
             elastic_moves_max: 4,
             elastic_gap_s: 600.0,

@@ -6,6 +6,7 @@ use coretuner_sdk::solve::Amount;
 use coretuner_sdk::{Allocation, Job, JobId, NodeId};
 
 use crate::fleet::{Berth, Fleet, Resident};
+use crate::mix::Typical;
 use crate::reasons::Cause;
 
 /// What a draft changed so far.
@@ -24,13 +25,21 @@ pub(crate) struct Draft<'a> {
     pub(crate) changes: Changes,
     /// Wholly free devices of open nodes.
     pub(crate) gpus_free: u64,
+    /// What the jobs that usually come need.
+    pub(crate) typical: Typical,
     /// When a waiting job may be placed although nothing happened until then.
     pub(crate) again_ns: Option<u64>,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(fleet: &'a Fleet) -> Self {
-        Self { fleet, changes: Changes::default(), gpus_free: fleet.gpus_free(), again_ns: None }
+        Self {
+            fleet,
+            changes: Changes::default(),
+            gpus_free: fleet.gpus_free(),
+            typical: Typical::default(),
+            again_ns: None,
+        }
     }
 
     /// Asks for a plan at that time.

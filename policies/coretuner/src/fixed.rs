@@ -8,11 +8,15 @@ use coretuner_sdk::{Allocation, JobId, NodeId};
 use crate::desk::Desk;
 use crate::draft::Draft;
 use crate::fleet::Berth;
+use crate::members::value;
 use crate::profile::{Crew, ProfileId};
+
+/// Nodes weighed for a worker: those with most to spare.
+const WEIGHED_MAX: usize = 256;
 
 /// Places all workers of a job: on one node if one has room, else worker by worker. Nothing changes when it fails.
 pub(crate) fn place_fixed(
-    desk: &Desk<'_, '_>,
+    desk: &mut Desk<'_, '_>,
     draft: &mut Draft<'_>,
     job: JobId,
     profile: ProfileId,
@@ -31,12 +35,13 @@ pub(crate) fn place_fixed(
 }
 
 fn on_one_node(
-    desk: &Desk<'_, '_>,
+    desk: &mut Desk<'_, '_>,
     draft: &mut Draft<'_>,
     profile: ProfileId,
     crews: &[Crew],
 ) -> Option<Vec<Allocation>> {
-    let node = best_node(desk, draft, profile, &|berth| fits_all(desk, berth, crews), crews)?;
+    let node =
+        best_node(desk, draft, profile, &|desk, berth| fits_all(desk, berth, crews), (has_gpus(crews), total(crews)))?;
     Some(crews.iter().map(|crew| row(crew, node, crew.workers)).collect())
 }
 
@@ -50,12 +55,17 @@ fn fits_all(desk: &Desk<'_, '_>, berth: &Berth, crews: &[Crew]) -> bool {
     })
 }
 
-fn spread(desk: &Desk<'_, '_>, draft: &mut Draft<'_>, profile: ProfileId, crews: &[Crew]) -> Option<Vec<Allocation>> {
+fn spread(
+    desk: &mut Desk<'_, '_>,
+    draft: &mut Draft<'_>,
+    profile: ProfileId,
+    crews: &[Crew],
+) -> Option<Vec<Allocation>> {
     let mut rows: Vec<Allocation> = Vec::new();
     for crew in crews {
         for _ in 0..crew.workers {
-            let one = std::slice::from_ref(crew);
-            let node = best_node(desk, draft, profile, &|berth| fits(desk, berth, crew, 1), one)?;
+            let need = (crew.gpu_milli > 0, amount(crew, 1));
+            let node = best_node(desk, draft, profile, &|desk, berth| fits(desk, berth, crew, 1), need)?;
             draft.edit(node, |berth| {
                 berth.reserve(amount(crew, 1));
                 take(berth, crew, 1);
@@ -69,25 +79,43 @@ fn spread(desk: &Desk<'_, '_>, draft: &mut Draft<'_>, profile: ProfileId, crews:
     Some(rows)
 }
 
-/// Without GPUs: nodes without GPUs first, then where most CPU is left. With GPUs: the fewest free ones.
+/// Without GPUs: nodes without GPUs first, then where least is lost, then where most CPU is left. With GPUs: where least is
+/// lost, then the fewest free ones.
 fn best_node(
-    desk: &Desk<'_, '_>,
+    desk: &mut Desk<'_, '_>,
     draft: &Draft<'_>,
     profile: ProfileId,
-    fits: &dyn Fn(&Berth) -> bool,
-    crews: &[Crew],
+    fits: &dyn Fn(&Desk<'_, '_>, &Berth) -> bool,
+    (gpus, need): (bool, Amount),
 ) -> Option<NodeId> {
-    let gpus = crews.iter().any(|crew| crew.gpu_milli > 0);
     let usable = |berth: &&Berth| {
         let right = berth.open && (!gpus || berth.shape.is_some());
-        right && desk.allows(profile, berth.id) && fits(berth)
+        right && desk.allows(profile, berth.id) && fits(desk, berth)
     };
-    let rank = |berth: &&Berth| {
+    let rank = |berth: &Berth| {
         let free = if gpus { berth.gpus_free } else { 0 };
         (berth.shape.is_some(), free, Reverse(spare(desk, berth).cpu), berth.id)
     };
     let current = draft.fleet.iter().filter_map(|berth| draft.get(berth.id));
-    current.filter(usable).min_by_key(rank).map(|berth| berth.id)
+    let ranked = current.filter(usable).map(|berth| (rank(berth), berth));
+    if draft.typical.is_empty() {
+        return ranked.min_by_key(|(rank, _)| *rank).map(|(_, berth)| berth.id);
+    }
+    let mut ranked: Vec<_> = ranked.collect();
+    ranked.sort_unstable_by_key(|(rank, _)| *rank);
+    ranked.truncate(WEIGHED_MAX);
+    let weighed = ranked.into_iter().map(|(rank, berth)| ((rank.0, loss(desk, draft, berth, need), rank), berth.id));
+    weighed.min_by_key(|(rank, _)| *rank).map(|(_, node)| node)
+}
+
+/// Thousandths of GPUs that a node loses with `need`: free ones that become useless for the jobs that usually come, and what
+/// its gangs would no longer gain by it.
+fn loss(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, berth: &Berth, need: Amount) -> i64 {
+    let strands = draft.typical.strands_amount(desk, berth, need);
+    let mut after = berth.clone();
+    after.reserve(need);
+    let lost = value(desk, berth).zip(value(desk, &after)).map_or(0.0, |(before, after)| before - after);
+    strands + (lost * 1e3).round_ties_even() as i64
 }
 
 /// What is left beside the bases of the gangs on a node; rounded, to compare nodes.
@@ -137,6 +165,18 @@ fn take(berth: &mut Berth, crew: &Crew, workers: u32) {
 
 fn amount(crew: &Crew, workers: u32) -> Amount {
     Amount { cpu: crew.cpu_milli.saturating_mul(workers), memory: crew.memory_mib.saturating_mul(workers) }
+}
+
+fn has_gpus(crews: &[Crew]) -> bool {
+    crews.iter().any(|crew| crew.gpu_milli > 0)
+}
+
+fn total(crews: &[Crew]) -> Amount {
+    let add = |sum: Amount, more: Amount| Amount {
+        cpu: sum.cpu.saturating_add(more.cpu),
+        memory: sum.memory.saturating_add(more.memory),
+    };
+    crews.iter().map(|crew| amount(crew, crew.workers)).fold(Amount::default(), add)
 }
 
 fn row(crew: &Crew, node: NodeId, workers: u32) -> Allocation {

@@ -10,6 +10,7 @@ use crate::classes::{Classes, Pin};
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::fleet::{Berth, Fleet};
+use crate::mix::Mix;
 use crate::oracle::Oracle;
 use crate::probe::Probes;
 use crate::profile::{ProfileId, Profiles};
@@ -30,6 +31,8 @@ pub(crate) struct Book {
     pub(crate) roster: Roster,
     /// Own jobs.
     pub(crate) jobs: BTreeMap<JobId, ProfileId>,
+    /// What came lately.
+    pub(crate) mix: Mix,
     /// Own running gangs over several nodes.
     pub(crate) apart: BTreeSet<JobId>,
     /// Own running jobs that may have another number of workers.
@@ -162,7 +165,10 @@ impl Book {
             return;
         }
         let profile = self.profiles.of(job);
-        self.jobs.insert(job.id, profile);
+        let came = self.jobs.insert(job.id, profile).is_none();
+        if came && self.profiles.get(profile).gang().is_some() {
+            self.mix.note(profile);
+        }
         let gang = self.profiles.get(profile).gang();
         if gang.is_some_and(|gang| gang.workers_most > gang.workers_least) && job.is_running() {
             self.elastic.insert(job.id);

@@ -13,6 +13,7 @@ mod fixed;
 mod fleet;
 mod follow;
 mod members;
+mod mix;
 mod oracle;
 mod place;
 mod policy;

@@ -9,6 +9,7 @@ use crate::classes::{ClassNo, Pin};
 use crate::desk::Desk;
 use crate::draft::Draft;
 use crate::fleet::Berth;
+use crate::mix::Typical;
 use crate::profile::{Gang, ProfileId};
 use crate::shape::ShapeId;
 use crate::targets::Market;
@@ -26,6 +27,8 @@ pub(crate) struct Seeker {
 struct Suit {
     /// Predicted speed at the base against the fastest GPU kind, per cent.
     speed: u32,
+    /// Thousandths of GPUs that become useless for want of CPU or memory beside them.
+    strands: Reverse<i64>,
     /// Share of the scarcer resource that is left beside all targets, millionths.
     left: i64,
     fewest_free: Reverse<u32>,
@@ -40,7 +43,7 @@ pub(crate) fn place_gang(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, market:
     draft.spots(seeker.gpus, &allowed, &mut |berth| {
         let entry = shapes.iter().find(|entry| Some(entry.shape) == berth.shape);
         let Some(entry) = entry.filter(|entry| base_fits(desk, berth, entry)) else { return false };
-        let suit = suit(desk, market, berth, entry);
+        let suit = suit(desk, market, berth, (entry, seeker.gpus), &draft.typical);
         if best.as_ref().is_none_or(|best| suit > best.0) {
             best = Some((suit, entry.shape, entry.class));
         }
@@ -96,7 +99,13 @@ pub(crate) fn base_fits(desk: &Desk<'_, '_>, berth: &Berth, entry: &OnShape) -> 
         && fits(lattice.memory.units_within(berth.capacity.memory), taken.1, entry.base_units.1)
 }
 
-fn suit(desk: &Desk<'_, '_>, market: &Market, berth: &Berth, entry: &OnShape) -> Suit {
+fn suit(
+    desk: &Desk<'_, '_>,
+    market: &Market,
+    berth: &Berth,
+    (entry, gpus): (&OnShape, u32),
+    typical: &Typical,
+) -> Suit {
     let book = &desk.classes.book;
     let total = desk.shapes.get(entry.shape).total();
     let own = market.target(book, entry.class);
@@ -106,6 +115,7 @@ fn suit(desk: &Desk<'_, '_>, market: &Market, berth: &Berth, entry: &OnShape) ->
     let left = left(berth.capacity.cpu, taken.0, total.cpu).min(left(berth.capacity.memory, taken.1, total.memory));
     Suit {
         speed: entry.speed,
+        strands: Reverse(typical.strands_gang(desk, berth, (gpus, entry.base_units))),
         left: (left * 1e6).round_ties_even() as i64,
         fewest_free: Reverse(berth.gpus_free),
         lowest: Reverse(berth.id),

@@ -13,6 +13,7 @@ use crate::elastic::Elastic;
 use crate::emit::emit;
 use crate::follow::{Book, News};
 use crate::members::Scene;
+use crate::mix::Typical;
 use crate::oracle::Oracle;
 use crate::reasons::REASONS;
 use crate::room::drain;
@@ -82,12 +83,15 @@ impl Policy for CoreTuner {
 impl CoreTuner {
     fn plan(&mut self, cycle: &mut Cycle<'_>, due: bool, news: &News) {
         let Self { config, book, market, exchanges, unfinished, again_ns, elastic, .. } = self;
-        let Book { shapes, profiles, classes, fleet, roster, jobs, probes, apart, elastic: elastic_jobs, .. } =
+        let Book { shapes, profiles, classes, fleet, roster, jobs, probes, apart, mix, elastic: elastic_jobs, .. } =
             &mut *book;
         let oracle = Oracle { host: &mut cycle.host, speaker: None, failures: 0 };
         let cluster = cycle.cluster;
         let mut desk = Desk { config, cluster, shapes, profiles, classes, oracle };
         let mut draft = Draft::new(fleet);
+        if config.spare_cpu && (due || news.places) {
+            draft.typical = Typical::new(&desk, mix);
+        }
         let profile_of = |job: JobId| jobs.get(&job).copied();
         let mut admission = Admission::new(roster, &profile_of);
         drain(&mut desk, &mut draft, market, &profile_of);
