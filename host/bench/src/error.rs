@@ -5,12 +5,18 @@ use std::path::PathBuf;
 /// A failed measurement.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("usage: coretuner-bench decision-cost|simulate-scale GUESTS-FOLDER; `cargo xtask figures` calls it")]
-    Usage,
     #[error("failed to start the policy engine: {0}")]
     Engine(#[from] coretuner_policy_host::EngineError),
     #[error("failed to load {}: {source}", path.display())]
     Load { path: PathBuf, source: Box<coretuner_policy_host::LoadError> },
+    #[error("policy {0} was not loaded")]
+    NotLoaded(String),
+    #[error("policy {policy} failed in a cycle, so that its run says nothing: {detail}")]
+    Faulty { policy: String, detail: String },
+    #[error("policy {policy} finished {finished} of the {counted} jobs that count")]
+    Unfinished { policy: String, finished: u64, counted: u64 },
+    #[error("the running jobs have no bound: not even their proportional shares fit the cluster")]
+    Bound,
     #[error("the policy failed: {0}")]
     Policy(#[from] coretuner_core::port::PolicyFault),
     #[error("failed to make the cluster: {0}")]

@@ -100,7 +100,8 @@ fn run<P: Policy>(
     let mut controller = Controller::new(policy);
     let mut watch = Watch::new(workload);
     controller.run(&mut backend, &mut |observed: &Observed<'_>| watch.cycle(observed, hooks))?;
-    let backend = backend.backend;
+    let mut backend = backend.backend;
+    backend.close_segments();
     let policy = PolicyInfo {
         name: identity.name,
         version: identity.version,
@@ -320,6 +321,17 @@ mod tests {
     }
 
     #[test]
+    fn segments_reach_to_the_horizon() {
+        let workload = generated(40, 40.0);
+        let settings = Settings { horizon_s: Some(7_200.0), ..Settings::default() };
+        let result = run(&workload, &settings);
+        let running: Vec<u32> = result.jobs.iter().filter(|job| job.end == "running").map(|job| job.id).collect();
+        let open = result.segments.iter().filter(|segment| segment.to_s == 7_200.0);
+        let open: std::collections::BTreeSet<u32> = open.map(|segment| segment.job).collect();
+        assert!(running.len() > 5 && open.iter().eq(&running), "{running:?} {open:?}");
+    }
+
+    #[test]
     fn a_window_counts_its_jobs_only() {
         let workload = generated(100, 1.0);
         let settings = Settings { window: Some((20, 39)), ..Settings::default() };
@@ -327,5 +339,10 @@ mod tests {
         assert_eq!((part.metrics.jobs_counted, all.metrics.jobs_counted), (20, 100));
         assert_eq!(all.jobs, part.jobs);
         assert!(part.metrics.makespan_s < all.metrics.makespan_s);
+        let early = run(&workload, &Settings { stop_after_window: true, ..settings });
+        assert_eq!(early.metrics, part.metrics);
+        assert!(early.cycles.cycles < part.cycles.cycles);
+        let ends = |of: &RunResult| of.jobs[20..40].iter().map(|job| job.finish_s).collect::<Vec<_>>();
+        assert_eq!(ends(&early), ends(&part));
     }
 }

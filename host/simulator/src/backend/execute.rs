@@ -129,6 +129,13 @@ impl SimBackend<'_> {
         Ok(())
     }
 
+    /// Records what jobs hold when the run ends before they do.
+    pub(crate) fn close_segments(&mut self) {
+        let phase = |job: &u32| self.jobs.get(*job as usize).map(|run| run.phase);
+        let running: Vec<u32> = self.holding.iter().copied().filter(|job| phase(job) == Some(Phase::Running)).collect();
+        running.into_iter().for_each(|job| self.close_segment(job));
+    }
+
     /// Records what the job held since its last change.
     pub(super) fn close_segment(&mut self, job: u32) {
         let (Some(run), Some(trace)) = (self.jobs.get(job as usize), self.workload.jobs.get(job as usize)) else {

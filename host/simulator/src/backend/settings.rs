@@ -32,6 +32,8 @@ pub struct Settings {
     pub resize_s: f64,
     /// Jobs by index of submission that the metrics count, first and last; `None` = all.
     pub window: Option<(u64, u64)>,
+    /// The run ends when every counted job has ended: with a window, jobs after it only keep the cluster loaded.
+    pub stop_after_window: bool,
     /// Segments are left out if there are more than so many.
     pub segments_max: usize,
     /// The run ends at this time at the latest.
@@ -41,7 +43,15 @@ pub struct Settings {
 impl Default for Settings {
     /// Events, 30 s to restart, resizes free.
     fn default() -> Self {
-        Self { mode: Mode::Events, restart_s: 30.0, resize_s: 0.0, window: None, segments_max: 20_000, horizon_s: None }
+        Self {
+            mode: Mode::Events,
+            restart_s: 30.0,
+            resize_s: 0.0,
+            window: None,
+            stop_after_window: false,
+            segments_max: 20_000,
+            horizon_s: None,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::nodes::Nodes;
 use super::rounds::Rounds;
 use super::settings::{Mode, Settings, nanoseconds};
 use crate::metrics::{Ledger, Segments, Stranded};
-use crate::workload::Workload;
+use crate::workload::{TraceJob, Workload};
 
 /// Wake-ups or rounds in a row with nothing running and nothing to come, before the run ends with jobs waiting.
 const IDLE_MAX: u32 = 1_000;
@@ -35,6 +35,8 @@ pub struct SimBackend<'w> {
     pub(super) holding: BTreeSet<u32>,
     pub(super) waiting: usize,
     pub(super) finished: u64,
+    /// Counted jobs that have not finished.
+    counted_left: usize,
     /// Jobs whose change point the controller does not know yet.
     pub(super) unreported: BTreeSet<u32>,
     pub(super) measurements: Measurements,
@@ -48,8 +50,11 @@ impl<'w> SimBackend<'w> {
     pub fn new(workload: &'w Workload, settings: Settings) -> Result<Self, SimError> {
         settings.check().map_err(SimError::Settings)?;
         let start_ns = workload.jobs.first().map_or(0, |job| job.spec.submit_ns);
+        let counts = |(index, job): &(usize, &TraceJob)| settings.counts(*index) && job.never.is_none();
+        let counted_left = workload.jobs.iter().enumerate().filter(counts).count();
         Ok(Self {
             workload,
+            counted_left,
             rounds: Rounds::new(&settings.mode, start_ns),
             segments: Segments::new(settings.segments_max),
             settings,
@@ -160,6 +165,7 @@ impl<'w> SimBackend<'w> {
         self.finished += 1;
         self.hold(job);
         if self.settings.counts(job as usize) {
+            self.counted_left = self.counted_left.saturating_sub(1);
             self.ledger.extend_window();
         }
     }
@@ -260,6 +266,9 @@ impl Backend for SimBackend<'_> {
     type Error = SimError;
 
     fn next(&mut self, wake_at_ns: Option<TimeNs>) -> Result<Option<Batch>, SimError> {
+        if self.settings.stop_after_window && self.counted_left == 0 {
+            return Ok(None);
+        }
         let moment = match self.settings.mode {
             Mode::Events => self.moment(wake_at_ns),
             Mode::Rounds { .. } => self.boundary().map(|at_ns| (at_ns, true)),

@@ -1,6 +1,7 @@
 //! `cargo xtask figures`: one home for every number that the project claims.
 
 mod machine;
+mod matrix;
 mod page;
 mod registry;
 mod result;

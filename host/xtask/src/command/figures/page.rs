@@ -1,5 +1,6 @@
 //! `docs/figures.md`: one section per figure, renewed by its command.
 
+use super::matrix::matrix;
 use super::registry::{FIGURES, Figure};
 use super::result::{Value, rows};
 use crate::error::Error;
@@ -20,10 +21,15 @@ pub(crate) fn write(figure: &Figure, values: &[Value], machine: &str, commit: &s
 
 fn section(figure: &Figure, values: &[Value], machine: &str, commit: &str) -> String {
     let mut text = format!("\n## {}\n\n{}.\n\n{}\n\n", figure.name, capital(figure.about), figure.method);
+    let is_listed = |value: &&Value| !figure.matrix || value.goal.is_some() || !value.label.contains(": ");
+    let listed: Vec<Value> = values.iter().filter(is_listed).cloned().collect();
+    let is_cell = |value: &&Value| figure.matrix && value.label.contains(": ");
+    let cells: Vec<Value> = values.iter().filter(is_cell).cloned().collect();
     text.push_str("| | value | unit | goal |\n| --- | ---: | --- | --- |\n");
-    for [label, value, unit, goal] in rows(values) {
+    for [label, value, unit, goal] in rows(&listed) {
         text.push_str(&format!("| {label} | {value} | {unit} | {goal} |\n"));
     }
+    text.push_str(&matrix(&cells));
     text.push_str(&format!("\nMeasured at commit `{commit}` on: {machine}.\n"));
     text
 }

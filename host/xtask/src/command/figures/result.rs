@@ -10,11 +10,22 @@ pub(crate) struct Value {
     pub(crate) label: String,
     pub(crate) value: f64,
     pub(crate) unit: String,
+    /// 95 % confidence interval.
+    pub(crate) interval: Option<(f64, f64)>,
     pub(crate) goal: Option<f64>,
     pub(crate) op: Option<String>,
 }
 
 impl Value {
+    /// The number, with its interval where there is one.
+    pub(crate) fn shown(&self) -> String {
+        let number = number(self.value);
+        self.interval.map_or_else(
+            || number.clone(),
+            |(low, high)| format!("{number} ({}–{})", self::number(low), self::number(high)),
+        )
+    }
+
     /// The goal in words, and whether it is met.
     pub(crate) fn goal(&self) -> String {
         let (Some(goal), Some(op)) = (self.goal, self.op.as_deref()) else { return String::new() };
@@ -28,7 +39,7 @@ impl Value {
 
 /// Columns of a table: label, value, unit, goal.
 pub(crate) fn rows(values: &[Value]) -> Vec<[String; 4]> {
-    values.iter().map(|value| [value.label.clone(), number(value.value), value.unit.clone(), value.goal()]).collect()
+    values.iter().map(|value| [value.label.clone(), value.shown(), value.unit.clone(), value.goal()]).collect()
 }
 
 /// A table for the terminal.
@@ -47,6 +58,9 @@ pub(crate) fn json(figure: &str, values: &[Value], machine: &str, commit: &str) 
     let mut all = Map::new();
     for value in values {
         let mut one = json!({ "value": value.value, "unit": value.unit });
+        if let Some((low, high)) = value.interval {
+            one["interval"] = json!([low, high]);
+        }
         if let (Some(goal), Some(op)) = (value.goal, &value.op) {
             one["goal"] = json!(goal);
             one["op"] = json!(op);
@@ -62,7 +76,8 @@ pub(crate) fn number(value: f64) -> String {
         size if size >= 1000.0 => separated(value.round()),
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
     }
 }
 
@@ -83,17 +98,26 @@ mod tests {
     use super::*;
 
     fn value(number: f64, goal: f64, op: &str) -> Value {
-        Value { label: "a".into(), value: number, unit: "µs".into(), goal: Some(goal), op: Some(op.into()) }
+        let (label, unit) = ("a".into(), "µs".into());
+        Value { label, value: number, unit, interval: None, goal: Some(goal), op: Some(op.into()) }
     }
 
     #[test]
     fn numbers_are_readable() {
         let check = |value, expected| assert_eq!(number(value), expected);
+        check(0.8916, "0.892");
         check(1.254, "1.25");
         check(12.34, "12.3");
         check(123.4, "123");
         check(82_247.4, "82,247");
         check(-1_000_000.0, "-1,000,000");
+    }
+
+    #[test]
+    fn intervals_are_shown() {
+        let one = Value { interval: Some((0.85, 0.951)), ..value(0.9, 1.0, "<=") };
+        assert_eq!(one.shown(), "0.900 (0.850–0.951)");
+        assert_eq!(json("f", &[one], "m", "c")["values"]["a"]["interval"], serde_json::json!([0.85, 0.951]));
     }
 
     #[test]

@@ -19,6 +19,12 @@ pub(crate) struct Arguments {
     /// Renew its section of docs/figures.md.
     #[arg(long, requires = "name")]
     write: bool,
+    /// Seeds per cell, to look at a part of the figure.
+    #[arg(long, requires = "name", conflicts_with = "write")]
+    seeds: Option<u64>,
+    /// Only cells whose name holds each of these words: "(33,33,33);1 GPU;rho 0.95".
+    #[arg(long, requires = "name", conflicts_with = "write")]
+    cells: Option<String>,
 }
 
 impl Arguments {
@@ -28,7 +34,8 @@ impl Arguments {
             return Ok(());
         };
         let figure = find(name).ok_or_else(|| unknown(name))?;
-        let values = measure(figure)?;
+        let part = self.part(figure)?;
+        let values = measure(figure, &part)?;
         let (machine, commit) = (machine::machine(), machine::commit());
         println!("{}", table(&values));
         if self.write {
@@ -36,6 +43,22 @@ impl Arguments {
         }
         println!("{}", json(figure.name, &values, &machine, &commit));
         Ok(())
+    }
+
+    /// Options that say which part of the figure to measure.
+    fn part(&self, figure: &Figure) -> Result<Vec<String>, Error> {
+        let mut options = Vec::new();
+        options.extend(self.seeds.map(|seeds| format!("--seeds={seeds}")));
+        options.extend(self.cells.as_ref().map(|cells| format!("--cells={cells}")));
+        if options.is_empty() || figure.in_parts { Ok(options) } else { Err(whole(figure.name)) }
+    }
+}
+
+fn whole(name: &str) -> Error {
+    Error::Step {
+        what: format!("{name} is measured as a whole"),
+        tried: vec!["--seeds and --cells".to_owned()],
+        advice: "leave them out".to_owned(),
     }
 }
 
@@ -47,7 +70,7 @@ fn unknown(name: &str) -> Error {
     }
 }
 
-fn measure(figure: &Figure) -> Result<Vec<Value>, Error> {
+fn measure(figure: &Figure, part: &[String]) -> Result<Vec<Value>, Error> {
     let mut steps = Steps::new();
     guests::build(&mut steps, &[])?;
     steps.run("build the measuring program", || {
@@ -58,7 +81,7 @@ fn measure(figure: &Figure) -> Result<Vec<Value>, Error> {
     let mut values = Vec::new();
     steps.run(&format!("measure {}", figure.name), || {
         let mut command = Command::new(files::target().join(PROFILE).join("coretuner-bench"));
-        let text = process::capture_output(command.arg(figure.name).arg(guests::folder()))?;
+        let text = process::capture_output(command.arg(figure.name).arg(guests::folder()).args(part))?;
         values = serde_json::from_str(&text)
             .map_err(|error| Error::Output { command: process::shown(&command), detail: error.to_string() })?;
         Ok(Done::Worked)

@@ -1,0 +1,6 @@
+//! `ingredients`: what each part of the policy is worth.
+
+mod measure;
+mod variants;
+
+pub(crate) use measure::measure;

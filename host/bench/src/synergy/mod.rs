@@ -1,0 +1,13 @@
+//! Synergy's own workload, and who runs on it.
+
+mod batch;
+mod contender;
+mod load;
+mod run;
+mod stage;
+
+pub(crate) use batch::all;
+pub(crate) use contender::{Contender, Time};
+pub(crate) use load::{Cell, ORDERS, Order, SERVERS};
+pub(crate) use run::{Costs, Outcome, WINDOW, job_times, run};
+pub(crate) use stage::Stage;

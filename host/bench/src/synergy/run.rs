@@ -1,0 +1,80 @@
+//! One simulated run.
+
+use super::contender::Contender;
+use super::stage::Stage;
+use crate::error::Error;
+use coretuner_core::port::{Policy, PredictorIdentity};
+use coretuner_simulator::result::RunResult;
+use coretuner_simulator::workload::Workload;
+use coretuner_simulator::{Hooks, ProfilePredictor, RunLabels, Settings, simulate};
+use std::sync::Arc;
+
+/// The jobs that count, by index of submission: those before fill the cluster.
+pub(crate) const WINDOW: (u64, u64) = (2_000, 2_999);
+
+/// What moving costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Costs {
+    /// Without progress after each start but the first and each move.
+    pub(crate) restart_s: f64,
+}
+
+/// Job completion times of the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) mean_h: f64,
+    pub(crate) p99_h: f64,
+}
+
+/// Runs one contender with the workload's own truth as predictions until the window's last job has ended.
+pub(crate) fn job_times(
+    stage: &Stage,
+    contender: &Contender,
+    workload: &Workload,
+    costs: Costs,
+) -> Result<Outcome, Error> {
+    let settings = Settings {
+        mode: contender.mode(),
+        restart_s: costs.restart_s,
+        window: Some(WINDOW),
+        stop_after_window: true,
+        segments_max: 0,
+        ..Settings::default()
+    };
+    let result = run(stage, contender, workload, &settings)?;
+    let (counted, finished) = (result.metrics.jobs_counted, result.metrics.jobs_finished);
+    if finished < counted || counted == 0 {
+        return Err(Error::Unfinished { policy: result.policy.name, finished, counted });
+    }
+    let times = result.metrics.jct_s;
+    Ok(Outcome { mean_h: times.mean / 3600.0, p99_h: times.p99 / 3600.0 })
+}
+
+/// Runs one contender with the workload's own truth as predictions.
+pub(crate) fn run(
+    stage: &Stage,
+    contender: &Contender,
+    workload: &Workload,
+    settings: &Settings,
+) -> Result<RunResult, Error> {
+    let predictor = Arc::new(ProfilePredictor::new(workload));
+    let policy = stage.instance(contender.policy, &contender.config, predictor)?;
+    simulated(policy, contender, workload, settings)
+}
+
+fn simulated(
+    policy: impl Policy,
+    contender: &Contender,
+    workload: &Workload,
+    settings: &Settings,
+) -> Result<RunResult, Error> {
+    let predictor = PredictorIdentity { name: "profile".into(), digest: String::new(), engine: "none".into() };
+    let labels = RunLabels { policy_config: contender.config.clone(), predictor };
+    let mut hooks = Hooks { progress: &mut |_| {}, cycle: &mut |_| {} };
+    let result = simulate(workload, settings, policy, labels, &mut hooks)?;
+    // A cycle that the fallback answered is not the policy's.
+    if let Some(detail) = &result.cycles.first_fault {
+        return Err(Error::Faulty { policy: result.policy.name.clone(), detail: detail.clone() });
+    }
+    Ok(result)
+}
