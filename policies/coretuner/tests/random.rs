@@ -95,3 +95,25 @@ fn histories_on_published_servers() {
         history(&format!(r#"{{"order": "{order}", "restart_cost_s": 0}}"#), &[SERVER; 3], 10 + seed as u64);
     }
 }
+
+/// 3 to 6 cores per GPU, 4 and 8 GPUs, one node without any: shares differ by node, floors hold on each.
+#[test]
+fn histories_on_mixed_shapes() {
+    let nodes = [
+        SERVER,
+        (8, 32_000, 512_000),
+        (8, 48_000, 768_000),
+        (4, 24_000, 256_000),
+        (4, 18_000, 384_000),
+        (0, 8000, 64_000),
+    ];
+    for (seed, order) in ["fifo", "las", "srtf", "srsf"].into_iter().enumerate() {
+        history(&format!(r#"{{"order": "{order}"}}"#), &nodes, 20 + seed as u64);
+    }
+    // Every switch that goes beyond the published setting, one by one.
+    let switches =
+        [r#""span_speed_min": 0"#, r#""spare_cpu": false"#, r#""kinds_by_gain": false"#, r#""elastic": false"#];
+    for (seed, switch) in switches.into_iter().enumerate() {
+        history(&format!("{{{switch}}}"), &nodes, 30 + seed as u64);
+    }
+}
