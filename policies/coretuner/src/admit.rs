@@ -9,6 +9,7 @@ use crate::classes::{ClassNo, Pin};
 use crate::desk::Desk;
 use crate::draft::{Changes, Draft};
 use crate::fixed::place_fixed;
+use crate::kinds::Claims;
 use crate::place::{Seeker, place_gang, split_gang};
 use crate::profile::{Form, ProfileId};
 use crate::reasons::{Cause, Wait};
@@ -131,10 +132,14 @@ impl<'a> Admission<'a> {
         };
         let mut order: Vec<_> = admitted.into_iter().map(|seeker| (rank(&seeker), seeker)).collect();
         order.sort_by_key(|(rank, _)| *rank);
-        for (_, seeker) in order {
+        let seekers: Vec<Seeker> = order.into_iter().map(|(_, seeker)| seeker).collect();
+        let mut claims = Claims::new(desk, &seekers);
+        for seeker in seekers {
             if self.failed.contains_key(&seeker.profile) {
                 continue;
             }
+            draft.spoken_for = claims.spoken_for(desk, draft, seeker);
+            claims.settle(seeker.job);
             match self.place(desk, draft, market, seeker) {
                 Ok(()) => {
                     self.placed.insert(seeker.job);
@@ -145,6 +150,7 @@ impl<'a> Admission<'a> {
                 }
             }
         }
+        draft.spoken_for.clear();
     }
 
     /// Targets for all that runs and is admitted. Returns the class that each admitted gang is counted in.

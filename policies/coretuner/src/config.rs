@@ -55,6 +55,9 @@ pub struct Config {
     /// Whether places are preferred where free GPUs keep the CPU and memory that the jobs which usually come need beside
     /// them.
     pub spare_cpu: bool,
+    /// Whether fast GPU kinds go to the jobs that gain most by them against their own speed on the slowest kind; else to
+    /// who comes first.
+    pub kinds_by_gain: bool,
     /// Whether jobs with more than one allowed number of workers get more of them while nobody waits who could use the
     /// GPUs, and give them back to those who wait.
     pub elastic: bool,
@@ -89,6 +92,7 @@ impl Default for Config {
             room: true,
             span_speed_min: 0.9,
             spare_cpu: true,
+            kinds_by_gain: true,
             elastic: true,
             elastic_moves_max: 4,
             elastic_gap_s: 600.0,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use coretuner_sdk::solve::Amount;
-use coretuner_sdk::{Allocation, Job, JobId, NodeId};
+use coretuner_sdk::{Allocation, GpuKind, Job, JobId, NodeId};
 
 use crate::fleet::{Berth, Fleet, Resident};
 use crate::mix::Typical;
@@ -27,6 +27,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) gpus_free: u64,
     /// What the jobs that usually come need.
     pub(crate) typical: Typical,
+    /// GPU kinds that the job which is being placed had better leave to others.
+    pub(crate) spoken_for: BTreeSet<GpuKind>,
     /// When a waiting job may be placed although nothing happened until then.
     pub(crate) again_ns: Option<u64>,
 }
@@ -38,6 +40,7 @@ impl<'a> Draft<'a> {
             changes: Changes::default(),
             gpus_free: fleet.gpus_free(),
             typical: Typical::default(),
+            spoken_for: BTreeSet::new(),
             again_ns: None,
         }
     }

@@ -10,7 +10,9 @@ use crate::classes::Pin;
 use crate::desk::Desk;
 use crate::draft::Draft;
 use crate::fleet::{Berth, Resident};
-use crate::members::{HORIZON_S, Member, Scene, base_value, has_room_to_grow, is_elastic, member, sized, value};
+use crate::members::{
+    HORIZON_S, Member, Scene, base_value, has_room_to_grow, is_elastic, member, sized, value, wanted,
+};
 use crate::place::Seeker;
 use crate::profile::Gang;
 use crate::reasons::Cause;
@@ -257,23 +259,6 @@ fn fewer(desk: &mut Desk<'_, '_>, shape: u32, givers: &[Member], need: u32) -> O
         freed += givers[at].gpus_per_worker;
     }
     Some(sizes)
-}
-
-/// Whether a waiting job could use free GPUs, now or as soon as there are a few more beside them.
-fn wanted(desk: &Desk<'_, '_>, draft: &Draft<'_>, admission: &Admission<'_>) -> bool {
-    let mut line = admission.roster.line();
-    while let Some((ticket, profile)) = line.pop() {
-        if admission.is_placed(ticket.job) {
-            line.advance(profile);
-            continue;
-        }
-        let gpus = u64::from(desk.profile(profile).gpus());
-        let may_use = gpus > 0 && gpus <= draft.gpus_free;
-        if may_use && draft.all_spots(1).any(|berth| desk.allows(profile, berth.id)) {
-            return true;
-        }
-    }
-    false
 }
 
 /// The most worthwhile larger size of a job, on its node or on one with more room.

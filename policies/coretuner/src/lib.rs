@@ -12,6 +12,7 @@ mod emit;
 mod fixed;
 mod fleet;
 mod follow;
+mod kinds;
 mod members;
 mod mix;
 mod oracle;

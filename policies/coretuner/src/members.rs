@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coretuner_sdk::{JobId, NodeId};
 
+use crate::admit::Admission;
 use crate::classes::{ClassNo, Classes, Pin};
 use crate::desk::{Desk, only_node};
 use crate::draft::Draft;
@@ -104,4 +105,21 @@ pub(crate) fn member(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, scene: Scene<'_
     }
     let workers = gang.gpus / gpus_per_worker.max(1);
     Some(Member { job: id, profile, node, gang, workers, gpus_per_worker, lost, horizon_s })
+}
+
+/// Whether a waiting job could use free GPUs, now or as soon as there are a few more beside them.
+pub(crate) fn wanted(desk: &Desk<'_, '_>, draft: &Draft<'_>, admission: &Admission<'_>) -> bool {
+    let mut line = admission.roster.line();
+    while let Some((ticket, profile)) = line.pop() {
+        if admission.is_placed(ticket.job) {
+            line.advance(profile);
+            continue;
+        }
+        let gpus = u64::from(desk.profile(profile).gpus());
+        let may_use = gpus > 0 && gpus <= draft.gpus_free;
+        if may_use && draft.all_spots(1).any(|berth| desk.allows(profile, berth.id)) {
+            return true;
+        }
+    }
+    false
 }

@@ -9,7 +9,6 @@ use crate::classes::{ClassNo, Pin};
 use crate::desk::Desk;
 use crate::draft::Draft;
 use crate::fleet::Berth;
-use crate::mix::Typical;
 use crate::profile::{Gang, ProfileId};
 use crate::shape::ShapeId;
 use crate::targets::Market;
@@ -43,7 +42,7 @@ pub(crate) fn place_gang(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, market:
     draft.spots(seeker.gpus, &allowed, &mut |berth| {
         let entry = shapes.iter().find(|entry| Some(entry.shape) == berth.shape);
         let Some(entry) = entry.filter(|entry| base_fits(desk, berth, entry)) else { return false };
-        let suit = suit(desk, market, berth, (entry, seeker.gpus), &draft.typical);
+        let suit = suit(desk, market, berth, (entry, seeker.gpus), draft);
         if best.as_ref().is_none_or(|best| suit > best.0) {
             best = Some((suit, entry.shape, entry.class));
         }
@@ -104,18 +103,19 @@ fn suit(
     market: &Market,
     berth: &Berth,
     (entry, gpus): (&OnShape, u32),
-    typical: &Typical,
+    draft: &Draft<'_>,
 ) -> Suit {
     let book = &desk.classes.book;
-    let total = desk.shapes.get(entry.shape).total();
+    let of = desk.shapes.get(entry.shape);
+    let (total, kind) = (of.total(), of.gpu_kind);
     let own = market.target(book, entry.class);
     let taken = berth.gangs.iter().map(|gang| market.target(book, gang.class));
     let taken = taken.fold(own, |sum, target| (sum.0 + target.0, sum.1 + target.1));
     let left = |capacity: u32, taken: f64, total: u32| (f64::from(capacity) - taken) / f64::from(total.max(1));
     let left = left(berth.capacity.cpu, taken.0, total.cpu).min(left(berth.capacity.memory, taken.1, total.memory));
     Suit {
-        speed: entry.speed,
-        strands: Reverse(typical.strands_gang(desk, berth, (gpus, entry.base_units))),
+        speed: if draft.spoken_for.contains(&kind) { 0 } else { entry.speed },
+        strands: Reverse(draft.typical.strands_gang(desk, berth, (gpus, entry.base_units))),
         left: (left * 1e6).round_ties_even() as i64,
         fewest_free: Reverse(berth.gpus_free),
         lowest: Reverse(berth.id),

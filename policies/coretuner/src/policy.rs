@@ -12,6 +12,7 @@ use crate::draft::Draft;
 use crate::elastic::Elastic;
 use crate::emit::emit;
 use crate::follow::{Book, News};
+use crate::kinds::trade;
 use crate::members::Scene;
 use crate::mix::Typical;
 use crate::oracle::Oracle;
@@ -111,6 +112,9 @@ impl CoreTuner {
             if config.span_speed_min > 0.0 {
                 join(&mut desk, &mut draft, market, apart.iter().copied(), &profile_of);
             }
+        }
+        if due || news.places {
+            trade(&mut desk, &mut draft, jobs.keys().copied(), &profile_of, &admission);
         }
         let changed = &(&*unfinished | &news.moved);
         *unfinished = swap(&mut desk, &mut draft, exchanges, changed, &profile_of);

@@ -40,6 +40,11 @@ pub(crate) const REASONS: &[Reason] = &[
         text: "{1} workers instead of {0}, so that another job starts; the sum of values changes by {2}",
         arguments: &["workers before", "workers after", "gain in GPUs at the share"],
     },
+    Reason {
+        code: "kind",
+        text: "moved to another kind of GPU: worth {0} in all",
+        arguments: &["gain in GPUs of the slowest kind, of both jobs of an exchange"],
+    },
     Reason { code: "drain", text: "its node is being emptied", arguments: &[] },
     Reason { code: "order", text: "a job that goes first takes its place", arguments: &[] },
     Reason {
@@ -85,6 +90,8 @@ pub(crate) enum Cause {
     Grow { from: u32, to: u32, gain: f64 },
     /// Elastic: gives GPUs to a job that waits.
     Shrink { from: u32, to: u32, gain: f64, starts: JobId },
+    /// Another kind of GPU suits it, or the job that it makes way for, better.
+    Kind { gain: f64, with: Option<JobId> },
     /// Its node is being emptied.
     Drain { node: NodeId },
     /// Others go first.
@@ -104,6 +111,10 @@ impl Cause {
             Self::Grow { from, to, gain } => Why::new("grow", &[f64::from(from), f64::from(to), gain]),
             Self::Shrink { from, to, gain, starts } => {
                 Why::new("shrink", &[f64::from(from), f64::from(to), gain]).about_job(starts)
+            }
+            Self::Kind { gain, with } => {
+                let why = Why::new("kind", &[gain]);
+                with.map_or(why.clone(), |with| why.about_job(with))
             }
             Self::Drain { node } => Why::new("drain", &[]).about_node(node),
             Self::Order => Why::new("order", &[]),

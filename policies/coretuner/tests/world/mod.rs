@@ -33,6 +33,10 @@ pub struct Tables {
     pub probe: Option<u32>,
     /// Exponent of the number of GPUs in the speed of a job; none: a step of all GPUs takes as long as of one.
     pub scaling: Option<f64>,
+    /// Speed of a model on other GPU kinds than that of the first node.
+    pub slower: BTreeMap<&'static str, f64>,
+    /// GPU kinds asked for; the first node's is the least.
+    kinds: std::collections::BTreeSet<u32>,
     /// Factor on the speed of a job for each node beyond the fewest that can hold it; none: 1.
     pub spanning: Option<f64>,
     pub questions: u32,
@@ -52,6 +56,10 @@ impl Tables {
 }
 
 impl Tables {
+    fn slow(&self, name: &str, first: bool) -> f64 {
+        if first { 1.0 } else { self.slower.get(name).copied().unwrap_or(1.0) }
+    }
+
     /// Factor on the speed of `gpus` GPUs over so many published servers.
     fn spread(&self, gpus: u32, nodes: u32) -> f64 {
         self.spanning.unwrap_or(1.0).powi(nodes as i32 - gpus.div_ceil(SERVER.0) as i32)
@@ -65,13 +73,17 @@ impl Host for Tables {
             return Err(PredictError::Late);
         }
         let (mut mean, mut half) = (Vec::new(), Vec::new());
+        self.kinds.insert(request.gpu_kind);
+        let first = self.kinds.first() == Some(&request.gpu_kind);
         for job in &request.jobs {
             for (gpus, nodes) in request.gpus.iter().zip(&request.nodes_spanned) {
                 let spread = self.spread(*gpus, *nodes);
                 for cpu in &request.cpu_milli {
                     for memory in &request.memory_mib {
                         let name = self.models.get(&job.0);
-                        let speed = |name: &&str| (self.speed(name, *gpus, *cpu, *memory) * spread) as f32;
+                        let speed = |name: &&str| {
+                            (self.speed(name, *gpus, *cpu, *memory) * spread * self.slow(name, first)) as f32
+                        };
                         mean.push(name.as_ref().map_or(f32::NAN, |name| speed(name)));
                         let doubt = name.and_then(|name| self.doubt.get(name)).filter(|_| *cpu != gpus * 3000);
                         half.push(doubt.copied().unwrap_or(0.0) as f32);
@@ -251,7 +263,9 @@ impl<P: Policy> World<P> {
         let parts = view.allocations.iter().filter(|row| row.gpu_milli >= 1000);
         let speeds = parts.map(|row| part(row.gpu_milli / 1000, row.cpu_milli, row.memory_mib));
         let spread = self.host.spread(all, view.allocations.len() as u32);
-        speeds.fold(f64::INFINITY, f64::min).min(1e9) * spread
+        let kind = |node: NodeId| self.state.node(node).map(|node| node.spec.gpu_kind.as_str());
+        let first = view.allocations.iter().all(|row| kind(row.node) == kind(NodeId(0)));
+        speeds.fold(f64::INFINITY, f64::min).min(1e9) * spread * self.host.slow(name, first)
     }
 
     /// GPUs × speed relative to the proportional share, of all running jobs.
