@@ -1,8 +1,10 @@
 //! What an operator can set.
 
-use coretuner_sdk::order::{Las, Order};
+use coretuner_sdk::order::Las;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::rank::Order;
 
 /// Configuration of the CoreTuner policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +17,14 @@ pub struct Config {
     /// Seconds between the moments at which a running job may be preempted for one that goes first. Starts and
     /// resizes do not wait for them.
     pub tick_s: f64,
+    /// Hours A after which the key of `srtf`, `srsf` and `jsrsf` counts half, after 2A a third, and so on, from the
+    /// submission. Bounds how long a job waits for shorter ones, at the cost of the mean. Absent: off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ageing_h: Option<f64>,
+    /// How much longer, as a part of a waiting job's length, a running one must be to lose its place to it with `srtf`,
+    /// `srsf` and `jsrsf`, beyond `restart_cost_s`: predictions of both may be off. Counts only where a restart costs
+    /// something; a job that was (re)started less than `tick_s` ago is left alone there, too.
+    pub preempt_margin: f64,
     /// Whether every job keeps at least the predicted speed of its proportional share of a node.
     pub floor: bool,
     /// Step in which CPU is handed out, thousandths of a core. Coarser where a node has more than `cpu_units_max` steps.
@@ -74,9 +84,11 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            order: Order::Srsf,
+            order: Order::Jsrsf,
             las_thresholds_gpu_s: Las::default().thresholds_gpu_s,
             tick_s: 300.0,
+            ageing_h: None,
+            preempt_margin: 0.1,
             floor: true,
             cpu_quantum_milli: 1000,
             cpu_units_max: 64,
@@ -108,16 +120,6 @@ impl Config {
         self.memory_levels.iter().any(|level| *level < 1.0)
     }
 
-    /// Whether a job that goes first may take the place of a running one.
-    pub(crate) fn preempts(&self) -> bool {
-        self.order != Order::Fifo
-    }
-
-    /// Queues of attained service.
-    pub(crate) fn las(&self) -> Las {
-        Las { thresholds_gpu_s: self.las_thresholds_gpu_s.clone(), promote_after: None }
-    }
-
     /// What is wrong with it, for a person.
     pub(crate) fn check(&self) -> Result<(), String> {
         let positive = |name: &str, value: f64| {
@@ -140,6 +142,8 @@ impl Config {
         };
         not_negative("restart_cost_s", self.restart_cost_s)?;
         not_negative("elastic_gap_s", self.elastic_gap_s)?;
+        not_negative("preempt_margin", self.preempt_margin)?;
+        self.check_ageing()?;
         not_negative("caution", self.caution)?;
         if !(0.0..1.0).contains(&self.tolerance) {
             return Err(format!("`tolerance` is {}, but must be a number from 0 to below 1", self.tolerance));
@@ -149,6 +153,18 @@ impl Config {
         }
         self.las().check().map_err(|_| "`las_thresholds_gpu_s` must be positive and rising".to_owned())?;
         self.memory_levels.iter().try_for_each(|&level| positive("memory_levels", level))
+    }
+
+    fn check_ageing(&self) -> Result<(), String> {
+        match self.ageing_h {
+            Some(hours) if !(hours.is_finite() && hours > 0.0) => {
+                Err(format!("`ageing_h` is {hours}, but must be a number above 0"))
+            }
+            Some(_) if !self.order.by_length() => {
+                Err("`ageing_h` is set, but only the orders `srtf`, `srsf` and `jsrsf` age".to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -176,6 +192,9 @@ mod tests {
         check(r#"{"cpu_quantum_milli": 0}"#, "cpu_quantum_milli");
         check(r#"{"memory_levels": [1, -2]}"#, "memory_levels");
         check(r#"{"restart_cost_s": -1}"#, "restart_cost_s");
+        check(r#"{"preempt_margin": -0.1}"#, "preempt_margin");
+        check(r#"{"ageing_h": 0}"#, "ageing_h");
+        check(r#"{"ageing_h": 24, "order": "las"}"#, "ageing_h");
         check(r#"{"caution": -0.5}"#, "caution");
         check(r#"{"tolerance": 1}"#, "tolerance");
         check(r#"{"probe_s": 0}"#, "probe_s");

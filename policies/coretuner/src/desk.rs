@@ -6,7 +6,7 @@ use coretuner_sdk::{Cluster, Job, JobId, NodeId};
 use crate::axes::units;
 use crate::classes::{ClassNo, Classes, Key, Pin, Sources};
 use crate::config::Config;
-use crate::fleet::{Fleet, Resident};
+use crate::fleet::Resident;
 use crate::oracle::Oracle;
 use crate::profile::{Profile, ProfileId, Profiles};
 use crate::shape::{ShapeId, Shapes};
@@ -53,12 +53,6 @@ impl Desk<'_, '_> {
     /// Whether a job may use a node.
     pub(crate) fn allows(&self, profile: ProfileId, node: NodeId) -> bool {
         self.cluster.is_eligible(self.profiles.get(profile).class, node)
-    }
-
-    /// Iterations per second at the peak of a job's options where most GPUs are; none where unknown.
-    pub(crate) fn peak_speed(&mut self, fleet: &Fleet, job: JobId, profile: ProfileId) -> Option<f64> {
-        let class = self.class(job, profile, fleet.commonest_shape()?, Pin::FREE);
-        self.classes.speed(class, self.options(class).peak().value)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::members::{
 };
 use crate::place::Seeker;
 use crate::profile::Gang;
+use crate::rank::ticket as ticket_of;
 use crate::reasons::Cause;
 use crate::roster::Ticket;
 
@@ -231,7 +232,7 @@ fn pays(desk: &mut Desk<'_, '_>, scene: Scene<'_>, ticket: Ticket, deal: &Deal) 
     }
     let first = deal.givers.iter().all(|(giver, _)| {
         let job = desk.cluster.job(giver.job);
-        job.is_some_and(|job| ticket < crate::follow::ticket(desk, scene.fleet, job, giver.profile))
+        job.is_some_and(|job| ticket < ticket_of(desk, scene.fleet, scene.paces, job, giver.profile))
     });
     let lost: f64 = deal.givers.iter().map(|(giver, _)| giver.lost).sum();
     first && desk.options(deal.comes.class).base().value * HORIZON_S > lost

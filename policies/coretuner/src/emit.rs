@@ -10,6 +10,8 @@ use crate::probe::Probes;
 use crate::reasons::{Because, Cause};
 use crate::share_out::Grant;
 
+const HOUR_NS: f64 = 3600e9;
+
 /// A job's step and the nodes that it ties together.
 struct Move {
     step: Step,
@@ -66,7 +68,7 @@ fn settle(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job, grant: &Grant, pric
     let because = Because { node: grant.node, value: grant.value, price };
     if job.is_waiting() {
         let change = Change::Start(vec![placement()]);
-        let step = Step { job: job.id, change, why: because.start(cpu_milli) };
+        let step = Step { job: job.id, change, why: start_why(desk, job, because, cpu_milli) };
         return Some(Move { step, nodes: vec![grant.node], turn: Turn::Start });
     }
     let held = job.allocations.first()?;
@@ -83,6 +85,15 @@ fn settle(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job, grant: &Grant, pric
     let turn = if cpu_milli < held.cpu_milli { Turn::Shrink } else { Turn::Grow };
     let step = Step { job: job.id, change, why: because.divided(value_held(desk, draft, job)) };
     Some(Move { step, nodes: vec![grant.node], turn })
+}
+
+/// Where age counts, its hours are told as soon as they count as much as the rest of the key.
+fn start_why(desk: &Desk<'_, '_>, job: &Job, because: Because, cpu_milli: u32) -> Why {
+    let now_ns = desk.cluster.now_ns();
+    if desk.config.ageing(job, now_ns) < 2.0 {
+        return because.start(cpu_milli);
+    }
+    because.aged(cpu_milli, now_ns.saturating_sub(job.submit_ns) as f64 / HOUR_NS)
 }
 
 /// A resize for a probe says so.
@@ -122,7 +133,7 @@ fn start_apart(job: &Job, rows: &[Allocation], price: f64) -> Move {
 }
 
 fn stop(draft: &Draft<'_>, job: &Job) -> Move {
-    let cause = draft.changes.causes.get(&job.id).copied().unwrap_or(Cause::Order);
+    let cause = draft.changes.causes.get(&job.id).copied().unwrap_or(Cause::Start);
     let nodes = job.allocations.iter().map(|row| row.node).collect();
     let step = Step { job: job.id, change: Change::Preempt, why: cause.told() };
     Move { step, nodes, turn: Turn::Stop }

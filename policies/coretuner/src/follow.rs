@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coretuner_sdk::order::{Order, remaining_ns};
 use coretuner_sdk::solve::Amount;
-use coretuner_sdk::{Cluster, Cycle, Job, JobId, KindId, Node, NodeId, NodeState, Refusal};
+use coretuner_sdk::{Cycle, Job, JobId, KindId, Node, NodeId, NodeState, Refusal};
 
 use crate::classes::{Classes, Pin};
 use crate::config::Config;
@@ -14,10 +13,11 @@ use crate::mix::Mix;
 use crate::oracle::Oracle;
 use crate::probe::Probes;
 use crate::profile::{ProfileId, Profiles};
+use crate::rank::{Paces, ticket};
 use crate::reasons::Wait;
-use crate::roster::{Roster, Ticket};
+use crate::roster::Roster;
 use crate::shape::Shapes;
-use crate::tick::Runner;
+use crate::tenure::Tenure;
 
 const SECOND_NS: f64 = 1e9;
 
@@ -41,6 +41,8 @@ pub(crate) struct Book {
     /// Jobs left alone until then, because the host refused an action for them.
     blocked: BTreeMap<JobId, u64>,
     pub(crate) probes: Probes,
+    pub(crate) paces: Paces,
+    pub(crate) tenure: Tenure,
     /// Waiting jobs whose reason is still to be told, and codes told.
     untold: BTreeSet<JobId>,
     waits: BTreeMap<ProfileId, Wait>,
@@ -76,6 +78,7 @@ impl Book {
             nodes.extend(cycle.cluster.nodes().map(|node| node.id));
             jobs.extend(cycle.cluster.jobs().map(|job| job.id));
         }
+        self.tenure.begin(cycle.now_ns());
         let observed = self.forget_estimates(cycle, &mut jobs);
         nodes.extend(self.probes.end(config, cycle.cluster, &observed));
         self.unblock(cycle.now_ns(), &mut jobs);
@@ -88,8 +91,9 @@ impl Book {
         news.places = everything || changes.released || changes.classes || !changes.arrived.is_empty();
         let reshaped = self.follow_nodes(config, cycle, nodes, &mut news);
         self.start_probes(config, cycle, &mut news);
-        let rekey = (reshaped || changes.classes) && matches!(config.order, Order::Srtf | Order::Srsf);
+        let rekey = (reshaped || changes.classes) && config.order.by_length();
         if rekey {
+            self.paces.clear();
             jobs.extend(self.jobs.keys().copied());
         }
         self.queue(config, cycle, &jobs);
@@ -103,6 +107,7 @@ impl Book {
         let changed: BTreeSet<KindId> = named.collect();
         for kind in &changed | &self.classes.take_unanswered() {
             self.classes.forget_kind(kind, &self.profiles);
+            self.paces.forget_kind(kind, &self.profiles);
             jobs.extend(self.by_kind.get(&kind).into_iter().flatten());
         }
         changed
@@ -146,6 +151,7 @@ impl Book {
 
     fn drop_job(&mut self, job: JobId) {
         self.roster.remove(job);
+        self.tenure.forget(job);
         self.blocked.remove(&job);
         self.untold.remove(&job);
         self.apart.remove(&job);
@@ -164,6 +170,7 @@ impl Book {
             self.drop_job(job.id);
             return;
         }
+        self.tenure.know(job);
         let profile = self.profiles.of(job);
         let came = self.jobs.insert(job.id, profile).is_none();
         if came && self.profiles.get(profile).gang().is_some() {
@@ -264,10 +271,10 @@ impl Book {
                 self.roster.remove(job.id);
                 continue;
             };
-            let fleet = std::mem::take(&mut self.fleet);
-            let key = key(&mut self.desk(config, cycle), &fleet, job, profile);
-            self.fleet = fleet;
-            self.roster.set(profile, Ticket::new(key, job.submit_ns, job.id));
+            let (fleet, paces) = (std::mem::take(&mut self.fleet), std::mem::take(&mut self.paces));
+            let ticket = ticket(&mut self.desk(config, cycle), &fleet, &paces, job, profile);
+            (self.fleet, self.paces) = (fleet, paces);
+            self.roster.set(profile, ticket);
             self.untold.insert(job.id);
         }
     }
@@ -315,49 +322,5 @@ impl Book {
     /// When the first blocked job is tried again.
     pub(crate) fn next_retry_ns(&self) -> Option<u64> {
         self.blocked.values().min().copied()
-    }
-}
-
-/// Running gangs that may be preempted, on nodes that take jobs.
-pub(crate) fn runners(desk: &mut Desk<'_, '_>, fleet: &Fleet, jobs: &BTreeMap<JobId, ProfileId>) -> Vec<Runner> {
-    let cluster: &Cluster = desk.cluster;
-    let mut runners = Vec::new();
-    for job in cluster.running().filter(|job| job.preemptible) {
-        let Some(profile) = jobs.get(&job.id).copied() else { continue };
-        let open = job.allocations.iter().all(|row| fleet.get(row.node).is_some_and(|berth| berth.open));
-        if !open || desk.profile(profile).gang().is_none() {
-            continue;
-        }
-        let key = key(desk, fleet, job, profile);
-        let gpus = (job.gpu_milli_held() / 1000) as u32;
-        runners.push(Runner { ticket: Ticket::new(key, job.submit_ns, job.id), profile, gpus });
-    }
-    runners
-}
-
-/// Place in the line of a running job.
-pub(crate) fn ticket(desk: &mut Desk<'_, '_>, fleet: &Fleet, job: &Job, profile: ProfileId) -> Ticket {
-    Ticket::new(key(desk, fleet, job, profile), job.submit_ns, job.id)
-}
-
-/// Position of a job by the configured order: less goes first.
-fn key(desk: &mut Desk<'_, '_>, fleet: &Fleet, job: &Job, profile: ProfileId) -> f64 {
-    let now_ns = desk.cluster.now_ns();
-    match desk.config.order {
-        Order::Fifo => 0.0,
-        Order::Las => f64::from(desk.config.las().level(job.progress(now_ns).service_gpu_s)),
-        Order::Srtf => remaining_s(desk, fleet, job, profile),
-        Order::Srsf => remaining_s(desk, fleet, job, profile) * f64::from(desk.profile(profile).gpus().max(1)),
-    }
-}
-
-/// At the present speed, or for a waiting job at the best that is predicted; infinite where nobody knows.
-fn remaining_s(desk: &mut Desk<'_, '_>, fleet: &Fleet, job: &Job, profile: ProfileId) -> f64 {
-    let now_ns = desk.cluster.now_ns();
-    let runs = job.progress(now_ns).iterations_per_s > 0.0;
-    let predicted = if runs { None } else { desk.peak_speed(fleet, job.id, profile) };
-    match remaining_ns(job, now_ns, predicted) {
-        u64::MAX => f64::INFINITY,
-        left_ns => left_ns as f64 / SECOND_NS,
     }
 }

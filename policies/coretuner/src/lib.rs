@@ -20,6 +20,7 @@ mod place;
 mod policy;
 mod probe;
 mod profile;
+mod rank;
 mod reasons;
 mod room;
 mod roster;
@@ -28,9 +29,11 @@ mod share_out;
 mod span;
 mod swaps;
 mod targets;
+mod tenure;
 mod tick;
 
 pub use config::Config;
 pub use policy::CoreTuner;
+pub use rank::Order;
 
 coretuner_sdk::export!(CoreTuner);

@@ -10,6 +10,7 @@ use crate::desk::{Desk, only_node};
 use crate::draft::Draft;
 use crate::fleet::{Berth, Fleet, Resident};
 use crate::profile::ProfileId;
+use crate::rank::Paces;
 use crate::reasons::Cause;
 
 /// A gain is counted for at most this long, seconds.
@@ -20,6 +21,7 @@ pub(crate) const HORIZON_S: f64 = 3600.0;
 pub(crate) struct Scene<'a> {
     pub(crate) fleet: &'a Fleet,
     pub(crate) jobs: &'a BTreeMap<JobId, ProfileId>,
+    pub(crate) paces: &'a Paces,
     /// Own running jobs that may have another number of workers.
     pub(crate) elastic: &'a BTreeSet<JobId>,
 }

@@ -16,6 +16,7 @@ use crate::kinds::trade;
 use crate::members::Scene;
 use crate::mix::Typical;
 use crate::oracle::Oracle;
+use crate::rank::{rank_anew, runners};
 use crate::reasons::REASONS;
 use crate::room::drain;
 use crate::share_out::share_out;
@@ -84,8 +85,21 @@ impl Policy for CoreTuner {
 impl CoreTuner {
     fn plan(&mut self, cycle: &mut Cycle<'_>, due: bool, news: &News) {
         let Self { config, book, market, exchanges, unfinished, again_ns, elastic, .. } = self;
-        let Book { shapes, profiles, classes, fleet, roster, jobs, probes, apart, mix, elastic: elastic_jobs, .. } =
-            &mut *book;
+        let Book {
+            shapes,
+            profiles,
+            classes,
+            fleet,
+            roster,
+            jobs,
+            probes,
+            apart,
+            mix,
+            paces,
+            tenure,
+            elastic: elastic_jobs,
+            ..
+        } = &mut *book;
         let oracle = Oracle { host: &mut cycle.host, speaker: None, failures: 0 };
         let cluster = cycle.cluster;
         let mut desk = Desk { config, cluster, shapes, profiles, classes, oracle };
@@ -94,16 +108,19 @@ impl CoreTuner {
             draft.typical = Typical::new(&desk, mix);
         }
         let profile_of = |job: JobId| jobs.get(&job).copied();
+        if due {
+            rank_anew(&mut desk, fleet, market, paces, roster);
+        }
         let mut admission = Admission::new(roster, &profile_of);
         drain(&mut desk, &mut draft, market, &profile_of);
-        let scene = Scene { fleet, jobs, elastic: elastic_jobs };
+        let scene = Scene { fleet, jobs, paces, elastic: elastic_jobs };
         elastic.begin(config.elastic_moves_max, &cycle.changes.removed);
         if (due || news.places) && !elastic_jobs.is_empty() {
             admission.run(&mut desk, &mut draft, market);
             elastic.reclaim(&mut desk, &mut draft, &mut admission, scene);
         }
         if due {
-            let mut runners = crate::follow::runners(&mut desk, fleet, jobs);
+            let mut runners = runners(&mut desk, fleet, paces, jobs, tenure);
             runners.retain(|runner| !draft.changes.causes.contains_key(&runner.ticket.job));
             tick(&mut desk, &mut draft, market, &mut admission, runners);
         }
@@ -132,7 +149,7 @@ impl CoreTuner {
 
     /// Whether running jobs may be preempted now.
     fn tick_due(&mut self, now_ns: u64) -> bool {
-        if !self.config.preempts() || now_ns < self.next_tick_ns {
+        if !self.config.order.preempts() || now_ns < self.next_tick_ns {
             return false;
         }
         let tick_ns = (self.config.tick_s * SECOND_NS) as u64;
@@ -142,7 +159,7 @@ impl CoreTuner {
 
     /// A tick matters only while jobs wait.
     fn ask_to_wake(&self, cycle: &mut Cycle<'_>) {
-        if self.config.preempts() && !self.book.roster.is_empty() {
+        if self.config.order.preempts() && !self.book.roster.is_empty() {
             cycle.plan.wake_at(self.next_tick_ns);
         }
         let wakes = [self.book.next_retry_ns(), self.book.probes.next_end_ns(), self.again_ns];

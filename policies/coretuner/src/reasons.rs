@@ -46,7 +46,24 @@ pub(crate) const REASONS: &[Reason] = &[
         arguments: &["gain in GPUs of the slowest kind, of both jobs of an exchange"],
     },
     Reason { code: "drain", text: "its node is being emptied", arguments: &[] },
-    Reason { code: "order", text: "a job that goes first takes its place", arguments: &[] },
+    Reason {
+        code: "order",
+        text: "jobs that go first take its place: its key is {0}, that of the last of them {1}",
+        arguments: &[
+            "its key, as others have to beat it: seconds, GPU-seconds or queue by `order`; -1: unknown",
+            "key of the last job that goes first",
+        ],
+    },
+    Reason {
+        code: "aged",
+        text: "its turn after {3} h: {0} cores, worth {1} GPUs at the proportional share; price of resources {2}",
+        arguments: &[
+            "cores",
+            "value in GPUs at the share",
+            "price",
+            "hours since submission, which count by `ageing_h`",
+        ],
+    },
     Reason {
         code: "wait-gpus",
         text: "waits for {0} GPUs; {1} are free beside those that go first",
@@ -94,8 +111,8 @@ pub(crate) enum Cause {
     Kind { gain: f64, with: Option<JobId> },
     /// Its node is being emptied.
     Drain { node: NodeId },
-    /// Others go first.
-    Order,
+    /// Others go first: its key and that of the last of them.
+    Order { key: f64, first: f64 },
 }
 
 impl Cause {
@@ -117,7 +134,7 @@ impl Cause {
                 with.map_or(why.clone(), |with| why.about_job(with))
             }
             Self::Drain { node } => Why::new("drain", &[]).about_node(node),
-            Self::Order => Why::new("order", &[]),
+            Self::Order { key, first } => Why::new("order", &[key, first]),
         }
     }
 }
@@ -133,6 +150,12 @@ pub(crate) struct Because {
 impl Because {
     pub(crate) fn start(self, cpu_milli: u32) -> Why {
         Why::new("start", &[f64::from(cpu_milli) / 1000.0, self.value, self.price]).about_node(self.node)
+    }
+
+    /// As [`Because::start`], of a job that ageing brought forward.
+    pub(crate) fn aged(self, cpu_milli: u32, age_h: f64) -> Why {
+        let numbers = [f64::from(cpu_milli) / 1000.0, self.value, self.price, age_h];
+        Why::new("aged", &numbers).about_node(self.node)
     }
 
     pub(crate) fn divided(self, before: Option<f64>) -> Why {

@@ -20,6 +20,13 @@ impl Ticket {
     pub(crate) fn new(key: f64, submit_ns: u64, job: JobId) -> Self {
         Self { key: sortable(key), submit_ns, job }
     }
+
+    /// The key, for people; -1 where it is unknown.
+    pub(crate) fn told(self) -> f64 {
+        let bits = if self.key >> 63 == 1 { self.key & !(1 << 63) } else { !self.key };
+        let key = f64::from_bits(bits);
+        if key.is_finite() { key } else { -1.0 }
+    }
 }
 
 /// Bits that sort as the numbers do.
@@ -60,6 +67,11 @@ impl Roster {
     /// Waiting jobs of a profile, in order.
     pub(crate) fn of(&self, profile: ProfileId) -> impl Iterator<Item = JobId> {
         self.queues.get(&profile).into_iter().flatten().map(|ticket| ticket.job)
+    }
+
+    /// Profiles with waiting jobs.
+    pub(crate) fn profiles(&self) -> impl Iterator<Item = ProfileId> {
+        self.queues.keys().copied()
     }
 
     /// Goes through the waiting jobs in order.
@@ -114,6 +126,8 @@ mod tests {
             }
         }
         assert_eq!(seen, [12, 11, 10, 14]);
+        let told = |key: f64| Ticket::new(key, 0, JobId(0)).told();
+        assert_eq!([told(7.5), told(-2.0), told(0.0), told(f64::NAN)], [7.5, -2.0, 0.0, -1.0]);
         roster.remove(JobId(11));
         assert_eq!(roster.of(0).collect::<Vec<_>>(), [JobId(10), JobId(14)]);
     }

@@ -47,6 +47,11 @@ impl Market {
         self.targets.price
     }
 
+    /// Prices without the targets they came from.
+    pub(crate) fn prices(&self) -> Targets {
+        Targets { stops: Vec::new(), ..self.targets }
+    }
+
     /// Class numbers changed their meaning.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use coretuner_sdk::{Job, JobId};
+use coretuner_sdk::Job;
 
 use crate::admit::Admission;
 use crate::desk::Desk;
@@ -31,34 +31,40 @@ pub(crate) fn tick(
     mut runners: Vec<Runner>,
 ) {
     runners.sort_by_key(|runner| runner.ticket);
-    let (admitted, victims) = choose(desk, draft, admission, runners);
+    let Choice { admitted, first, victims } = choose(desk, draft, admission, runners);
     if admitted.is_empty() {
         return;
     }
     for victim in &victims {
-        if let Some(job) = desk.cluster.job(*victim) {
+        if let Some(job) = desk.cluster.job(victim.job) {
             draft.take_off(job);
         }
     }
     admission.place_all(desk, draft, market, admitted);
     for victim in victims {
-        let Some(job) = desk.cluster.job(victim) else { continue };
+        let Some(job) = desk.cluster.job(victim.job) else { continue };
         if !put_back(desk, draft, job) {
-            draft.changes.stopped.insert(victim);
-            draft.changes.causes.insert(victim, Cause::Order);
+            draft.changes.stopped.insert(victim.job);
+            draft.changes.causes.insert(victim.job, Cause::Order { key: victim.told(), first });
         }
     }
 }
 
-/// Waiting jobs that get GPUs, and running ones that do not, both in order.
-fn choose(
-    desk: &Desk<'_, '_>,
-    draft: &Draft<'_>,
-    admission: &mut Admission<'_>,
-    runners: Vec<Runner>,
-) -> (Vec<Seeker>, Vec<JobId>) {
+/// Who runs from now on, as far as it changes.
+#[derive(Debug, Default)]
+struct Choice {
+    /// Waiting jobs that get GPUs, in order.
+    admitted: Vec<Seeker>,
+    /// Key of the last of them.
+    first: f64,
+    /// Running jobs that do not, in order.
+    victims: Vec<Ticket>,
+}
+
+/// Goes through waiting and running jobs in order while GPUs last.
+fn choose(desk: &Desk<'_, '_>, draft: &Draft<'_>, admission: &mut Admission<'_>, runners: Vec<Runner>) -> Choice {
     let mut budget = draft.gpus_free + runners.iter().map(|runner| u64::from(runner.gpus)).sum::<u64>();
-    let (mut admitted, mut victims) = (Vec::new(), Vec::new());
+    let mut choice = Choice::default();
     let mut line = admission.roster.line();
     let mut runners = runners.into_iter().peekable();
     while let Some((ticket, profile)) = line.pop() {
@@ -66,21 +72,22 @@ fn choose(
             line.advance(profile);
             continue;
         }
-        keep(&mut runners, Some(ticket), &mut budget, &mut victims);
+        keep(&mut runners, Some(ticket), &mut budget, &mut choice.victims);
         let gpus = desk.profile(profile).gpus();
         if gpus == 0 {
             continue;
         }
         if u64::from(gpus) <= budget {
             budget -= u64::from(gpus);
-            admitted.push(Seeker { job: ticket.job, profile, gpus });
+            choice.admitted.push(Seeker { job: ticket.job, profile, gpus });
+            choice.first = ticket.told();
             line.advance(profile);
         } else {
             admission.short.insert(profile, Wait::Gpus { needed: gpus, free: budget });
         }
     }
-    keep(&mut runners, None, &mut budget, &mut victims);
-    (admitted, victims)
+    keep(&mut runners, None, &mut budget, &mut choice.victims);
+    choice
 }
 
 /// Keeps the running jobs that go before `until`, as far as GPUs last.
@@ -88,13 +95,13 @@ fn keep(
     runners: &mut Peekable<std::vec::IntoIter<Runner>>,
     until: Option<Ticket>,
     budget: &mut u64,
-    victims: &mut Vec<JobId>,
+    victims: &mut Vec<Ticket>,
 ) {
     while let Some(runner) = runners.next_if(|runner| until.is_none_or(|until| runner.ticket < until)) {
         if u64::from(runner.gpus) <= *budget {
             *budget -= u64::from(runner.gpus);
         } else {
-            victims.push(runner.ticket.job);
+            victims.push(runner.ticket);
         }
     }
 }

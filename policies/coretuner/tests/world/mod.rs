@@ -109,6 +109,8 @@ impl Host for Tables {
 pub struct World<P> {
     pub state: State,
     pub host: Tables,
+    /// Speed that jobs show, as a part of what is predicted.
+    pub truth: f64,
     policy: Instance<P>,
     cursor: Cursor,
     verdicts: Vec<coretuner_core::judge::Verdict>,
@@ -159,7 +161,7 @@ impl<P: Policy> World<P> {
             state.apply(0, &Event::NodeSet { id: NodeId(id as u32), spec }).unwrap();
         }
         let (host, cursor) = (Tables::default(), Cursor::new());
-        Self { state, host, policy, cursor, verdicts: Vec::new(), next_job: 0 }
+        Self { state, host, truth: 1.0, policy, cursor, verdicts: Vec::new(), next_job: 0 }
     }
 
     pub fn event(&mut self, event: &Event) {
@@ -241,12 +243,12 @@ impl<P: Policy> World<P> {
     fn report_progress(&mut self, commands: &[Command]) {
         let now_ns = self.state.now_ns();
         for job in commands.iter().map(Command::job) {
-            let Some(view) = self.state.job(job) else { continue };
+            let Some(view) = self.state.job(job).filter(|view| view.phase == JobPhase::Running) else { continue };
             let gpus = view.gpu_milli() as f64 / 1000.0;
             let point = ChangePoint {
                 since_ns: now_ns,
                 iterations: view.iterations_at(now_ns),
-                iterations_per_s: self.speed(job),
+                iterations_per_s: self.speed(job) * self.truth,
                 service_gpu_s: view.service_gpu_s_at(now_ns),
                 service_gpu_s_per_s: gpus,
             };

@@ -18,7 +18,8 @@ pub struct Crowd<'a> {
 /// Result of [`targets`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Targets {
-    /// Gain per normalised cost of the first jump that found no room; 0 if all did.
+    /// Gain per normalised cost of the first jump that found no room, or of the best one where none ever had; 0 if all
+    /// did.
     pub price: f64,
     /// Free amounts above all bases at the start: the units of the normalised cost, at least 1.
     pub cpu_scale: f64,
@@ -76,6 +77,9 @@ pub fn targets(crowds: &[Crowd<'_>], cpu: u64, memory: u64) -> Targets {
             heap.extend(market.best_jump(jump.crowd, jump.to));
         }
     }
+    if market.result.price == 0.0 {
+        market.result.price = market.unmet();
+    }
     market.result
 }
 
@@ -105,6 +109,19 @@ impl<'a> Market<'a> {
             stops: crowds.iter().map(at_base).collect(),
         };
         Self { crowds, cpu_free, memory_free, result }
+    }
+
+    /// Best ratio of all jumps that are left; none of them fits. 0 where nobody wants more.
+    fn unmet(&self) -> f64 {
+        let mut best = 0.0_f64;
+        for (crowd, stops) in self.crowds.iter().zip(&self.result.stops) {
+            let points = crowd.options.points();
+            for (from, _) in points.iter().zip(stops).filter(|(_, jobs)| **jobs > 0) {
+                let wanted = points.iter().filter(|to| to.value > from.value + GAIN_EPSILON);
+                best = wanted.map(|to| (to.value - from.value) / self.result.cost(from, to)).fold(best, f64::max);
+            }
+        }
+        best
     }
 
     /// Best jump of the jobs of `crowd` that stand at `from`, among those that still fit for one job.
@@ -220,8 +237,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_handed_out_where_bases_take_all() {
-        check(&[("alexnet", 1, 8)], 1, &[&[(3, 3, 8)]], false);
+    fn nothing_is_handed_out_where_bases_take_all_and_that_has_a_price() {
+        check(&[("alexnet", 1, 8)], 1, &[&[(3, 3, 8)]], true);
+        check(&[("deepspeech", 1, 8)], 1, &[&[(3, 3, 8)]], false);
+        let options = options_of("alexnet", 1, Floor::Share);
+        let found = targets(&[Crowd { options: &options, jobs: 8 }], 24, 24);
+        assert_eq!(found.best_response(&options).cpu, 3);
     }
 
     #[test]
