@@ -6,6 +6,7 @@ mod error;
 mod ingredients;
 mod jct_order;
 mod jct_synergy;
+mod latency;
 mod lp_share;
 mod native;
 mod part;
@@ -26,6 +27,12 @@ use value::Value;
 enum Figure {
     /// One decision in WebAssembly against the same code natively.
     DecisionCost { guests: PathBuf },
+    /// Decisions while jobs come and go.
+    DecisionLatency {
+        guests: PathBuf,
+        #[command(flatten)]
+        part: Part,
+    },
     /// Speed and size of simulations.
     SimulateScale { guests: PathBuf },
     /// One run of `simulate-scale`, as JSON.
@@ -60,6 +67,7 @@ impl Figure {
     fn measure(&self) -> Result<Vec<Value>, Error> {
         match self {
             Self::DecisionCost { guests } => decision::measure(guests),
+            Self::DecisionLatency { guests, part } => latency::measure(guests, part),
             Self::SimulateScale { guests } => scale::measure(guests),
             Self::OneRun { run } => scale::one_run(run),
             Self::JctSynergy { guests, part } => jct_synergy::measure(guests, part),

@@ -62,14 +62,18 @@ pub(crate) fn run(
     simulated(policy, contender, workload, settings)
 }
 
+/// Figures say themselves what predicts.
+pub(crate) fn no_predictor() -> PredictorIdentity {
+    PredictorIdentity { name: "-".into(), digest: "-".into(), engine: "-".into() }
+}
+
 fn simulated(
     policy: impl Policy,
     contender: &Contender,
     workload: &Workload,
     settings: &Settings,
 ) -> Result<RunResult, Error> {
-    let predictor = PredictorIdentity { name: "profile".into(), digest: String::new(), engine: "none".into() };
-    let labels = RunLabels { policy_config: contender.config.clone(), predictor };
+    let labels = RunLabels { policy_config: contender.config.clone(), predictor: no_predictor() };
     let mut hooks = Hooks { progress: &mut |_| {}, cycle: &mut |_| {} };
     let result = simulate(workload, settings, policy, labels, &mut hooks)?;
     // A cycle that the fallback answered is not the policy's.

@@ -16,7 +16,12 @@ pub(crate) struct Stage {
 impl Stage {
     /// Compiles `names` from the folder of components.
     pub(crate) fn new(guests: &Path, names: &[&str], mode: Mode) -> Result<Self, Error> {
-        let engine = PolicyEngine::new(mode, Limits::default())?;
+        Self::with_limits(guests, names, mode, Limits::default())
+    }
+
+    /// The same with limits of one's own.
+    pub(crate) fn with_limits(guests: &Path, names: &[&str], mode: Mode, limits: Limits) -> Result<Self, Error> {
+        let engine = PolicyEngine::new(mode, limits)?;
         let mut policies = BTreeMap::new();
         for name in names {
             let path = guests.join(format!("{name}.wasm"));

@@ -28,6 +28,20 @@ pub(crate) const FIGURES: &[Figure] = &[
         in_parts: false,
     },
     Figure {
+        name: "decision-latency",
+        about: "time of a coretuner decision in WebAssembly against nodes and jobs, while jobs come and go",
+        method: "The shipped policy with its default configuration as a component, production metering (epoch deadlines), \
+            predictions by the simulator's truth. The cluster of 8-GPU servers has been at work for long: its jobs are \
+            those of an endless run of Synergy's workload (gangs of 1, 2, 4, 8), each with the work that is left; with 4 \
+            jobs per node they take 95 % of the GPUs, with more the rest waits. Then jobs come as fast as they end, and \
+            each arrival, end and tick (300 s) is a decision: 400 to settle, then some 2,000 that count. The first \
+            decision, which sees the whole cluster, does not. Time is that of the whole call: delta in, plan out. The \
+            run is made three times with the same decisions, and each counts with its fastest time. Growth is the \
+            exponent of a power law by least squares on logarithms.",
+        matrix: true,
+        in_parts: true,
+    },
+    Figure {
         name: "simulate-scale",
         about: "events per second, wall time and peak memory of simulations up to 10,000 nodes and 100,000 jobs",
         method: "`fifo` as a component with fuel metering, on the Philly-derived trace (82,247 jobs, when CORETUNER_DATA \
