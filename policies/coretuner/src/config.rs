@@ -75,6 +75,11 @@ pub struct Config {
     pub elastic_moves_max: u32,
     /// Least seconds between two changes of one job.
     pub elastic_gap_s: f64,
+    /// Seconds that a gang of several GPUs waits before the nodes that are expected to have room for it first are kept for
+    /// it: others start there only if they are predicted to end before. It then keeps its place at least as long as that.
+    /// At most four gangs at once, and an eighth of all nodes. Bounds how long a stream of small jobs starves a large one. Absent: off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserve_after_s: Option<f64>,
     /// Seconds for which an action that the host refused is not tried again.
     pub retry_s: f64,
     /// Most reasons for waiting told per cycle.
@@ -108,6 +113,7 @@ impl Default for Config {
             elastic: true,
             elastic_moves_max: 4,
             elastic_gap_s: 600.0,
+            reserve_after_s: None,
             retry_s: 60.0,
             holds_max: 64,
         }
@@ -144,6 +150,7 @@ impl Config {
         not_negative("elastic_gap_s", self.elastic_gap_s)?;
         not_negative("preempt_margin", self.preempt_margin)?;
         self.check_ageing()?;
+        self.reserve_after_s.map_or(Ok(()), |after_s| positive("reserve_after_s", after_s))?;
         not_negative("caution", self.caution)?;
         if !(0.0..1.0).contains(&self.tolerance) {
             return Err(format!("`tolerance` is {}, but must be a number from 0 to below 1", self.tolerance));
@@ -194,6 +201,7 @@ mod tests {
         check(r#"{"restart_cost_s": -1}"#, "restart_cost_s");
         check(r#"{"preempt_margin": -0.1}"#, "preempt_margin");
         check(r#"{"ageing_h": 0}"#, "ageing_h");
+        check(r#"{"reserve_after_s": 0}"#, "reserve_after_s");
         check(r#"{"ageing_h": 24, "order": "las"}"#, "ageing_h");
         check(r#"{"caution": -0.5}"#, "caution");
         check(r#"{"tolerance": 1}"#, "tolerance");

@@ -29,6 +29,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) typical: Typical,
     /// GPU kinds that the job which is being placed had better leave to others.
     pub(crate) spoken_for: BTreeSet<GpuKind>,
+    /// Nodes kept for gangs that have waited too long.
+    pub(crate) reserved: BTreeSet<NodeId>,
     /// When a waiting job may be placed although nothing happened until then.
     pub(crate) again_ns: Option<u64>,
 }
@@ -41,6 +43,7 @@ impl<'a> Draft<'a> {
             gpus_free: fleet.gpus_free(),
             typical: Typical::default(),
             spoken_for: BTreeSet::new(),
+            reserved: BTreeSet::new(),
             again_ns: None,
         }
     }

@@ -43,7 +43,7 @@ pub(crate) fn emit(
         moves.extend(step.map(|step| tell_probe(desk, probes, step)));
     }
     for (job, rows) in &draft.changes.apart {
-        moves.extend(desk.cluster.job(*job).map(|job| start_apart(job, rows, price)));
+        moves.extend(desk.cluster.job(*job).map(|job| start_apart(desk, draft, job, rows, price)));
     }
     for job in &draft.changes.stopped {
         moves.extend(desk.cluster.job(*job).map(|job| stop(draft, job)));
@@ -68,7 +68,7 @@ fn settle(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job, grant: &Grant, pric
     let because = Because { node: grant.node, value: grant.value, price };
     if job.is_waiting() {
         let change = Change::Start(vec![placement()]);
-        let step = Step { job: job.id, change, why: start_why(desk, job, because, cpu_milli) };
+        let step = Step { job: job.id, change, why: start_why(desk, draft, job, because, cpu_milli) };
         return Some(Move { step, nodes: vec![grant.node], turn: Turn::Start });
     }
     let held = job.allocations.first()?;
@@ -88,7 +88,10 @@ fn settle(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job, grant: &Grant, pric
 }
 
 /// Where age counts, its hours are told as soon as they count as much as the rest of the key.
-fn start_why(desk: &Desk<'_, '_>, job: &Job, because: Because, cpu_milli: u32) -> Why {
+fn start_why(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job, because: Because, cpu_milli: u32) -> Why {
+    if let Some(Cause::Reserved { waited_s }) = draft.changes.causes.get(&job.id) {
+        return because.reserved(cpu_milli, *waited_s);
+    }
     let now_ns = desk.cluster.now_ns();
     if desk.config.ageing(job, now_ns) < 2.0 {
         return because.start(cpu_milli);
@@ -114,7 +117,7 @@ fn value_held(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job) -> Option<f64> 
     points.iter().find(|point| Some(point.amount()) == gang.held).map(|point| point.value)
 }
 
-fn start_apart(job: &Job, rows: &[Allocation], price: f64) -> Move {
+fn start_apart(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job, rows: &[Allocation], price: f64) -> Move {
     let placement = |row: &Allocation| Placement {
         group: row.group,
         node: row.node,
@@ -127,7 +130,7 @@ fn start_apart(job: &Job, rows: &[Allocation], price: f64) -> Move {
     let node = nodes.first().copied().unwrap_or(NodeId(u32::MAX));
     let value = f64::from(rows.iter().map(|row| row.gpu_milli).sum::<u32>()) / 1000.0;
     let cpu_milli = rows.iter().map(|row| row.cpu_milli).sum();
-    let why = Because { node, value, price }.start(cpu_milli);
+    let why = start_why(desk, draft, job, Because { node, value, price }, cpu_milli);
     let change = Change::Start(rows.iter().map(placement).collect());
     Move { step: Step { job: job.id, change, why }, nodes, turn: Turn::Start }
 }

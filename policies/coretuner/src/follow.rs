@@ -46,6 +46,8 @@ pub(crate) struct Book {
     /// Waiting jobs whose reason is still to be told, and codes told.
     untold: BTreeSet<JobId>,
     waits: BTreeMap<ProfileId, Wait>,
+    /// Gangs that nodes are kept for.
+    reserved: BTreeMap<JobId, Wait>,
 }
 
 /// What a cycle must look at.
@@ -284,9 +286,11 @@ impl Book {
         &mut self,
         config: &Config,
         cycle: &Cycle<'_>,
-        waits: BTreeMap<ProfileId, Wait>,
+        (waits, reserved): (BTreeMap<ProfileId, Wait>, BTreeMap<JobId, Wait>),
         refused: &[JobId],
     ) {
+        self.untold.extend(reserved.keys().filter(|job| !self.reserved.contains_key(job)));
+        self.reserved = reserved;
         for (profile, wait) in waits {
             let before = self.waits.insert(profile, wait);
             if before.is_none_or(|before| before.code() != wait.code()) {
@@ -311,12 +315,17 @@ impl Book {
             }
             let wait = match self.blocked.get(&job) {
                 Some(until_ns) => Wait::Refused { for_s: until_ns.saturating_sub(now_ns) as f64 / SECOND_NS },
-                None => self.jobs.get(&job).and_then(|profile| self.waits.get(profile)).copied().unwrap_or(Wait::Turn),
+                None => self.wait_of(job),
             };
             // A hold that the host would not take says nothing that is missed.
             let _ = cycle.plan.hold(job, wait.code(), &wait.arguments());
             told += 1;
         }
+    }
+
+    fn wait_of(&self, job: JobId) -> Wait {
+        let of_profile = || self.waits.get(self.jobs.get(&job)?);
+        self.reserved.get(&job).or_else(of_profile).copied().unwrap_or(Wait::Turn)
     }
 
     /// When the first blocked job is tried again.

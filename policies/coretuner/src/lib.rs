@@ -22,6 +22,7 @@ mod probe;
 mod profile;
 mod rank;
 mod reasons;
+mod reserve;
 mod room;
 mod roster;
 mod shape;

@@ -18,6 +18,7 @@ use crate::mix::Typical;
 use crate::oracle::Oracle;
 use crate::rank::{rank_anew, runners};
 use crate::reasons::REASONS;
+use crate::reserve::{Reservations, Waiting};
 use crate::room::drain;
 use crate::share_out::share_out;
 use crate::span::join;
@@ -39,6 +40,7 @@ pub struct CoreTuner {
     /// When a waiting job may be placed although nothing happens until then.
     again_ns: Option<u64>,
     elastic: Elastic,
+    reservations: Reservations,
 }
 
 impl Policy for CoreTuner {
@@ -60,6 +62,7 @@ impl Policy for CoreTuner {
             next_tick_ns: 0,
             again_ns: None,
             elastic: Elastic::default(),
+            reservations: Reservations::default(),
         })
     }
 
@@ -84,7 +87,7 @@ impl Policy for CoreTuner {
 
 impl CoreTuner {
     fn plan(&mut self, cycle: &mut Cycle<'_>, due: bool, news: &News) {
-        let Self { config, book, market, exchanges, unfinished, again_ns, elastic, .. } = self;
+        let Self { config, book, market, exchanges, unfinished, again_ns, elastic, reservations, .. } = self;
         let Book {
             shapes,
             profiles,
@@ -112,6 +115,7 @@ impl CoreTuner {
             rank_anew(&mut desk, fleet, market, paces, roster);
         }
         let mut admission = Admission::new(roster, &profile_of);
+        reservations.begin(&mut desk, &mut draft, market, &mut admission, Waiting { jobs, tenure });
         drain(&mut desk, &mut draft, market, &profile_of);
         let scene = Scene { fleet, jobs, paces, elastic: elastic_jobs };
         elastic.begin(config.elastic_moves_max, &cycle.changes.removed);
@@ -122,10 +126,12 @@ impl CoreTuner {
         if due {
             let mut runners = runners(&mut desk, fleet, paces, jobs, tenure);
             runners.retain(|runner| !draft.changes.causes.contains_key(&runner.ticket.job));
+            runners.retain(|runner| !reservations.spares(&desk, &draft, runner));
             tick(&mut desk, &mut draft, market, &mut admission, runners);
         }
         if due || news.places {
             admission.run(&mut desk, &mut draft, market);
+            reservations.backfill(&mut desk, &mut draft, &mut admission);
             if config.span_speed_min > 0.0 {
                 join(&mut desk, &mut draft, market, apart.iter().copied(), &profile_of);
             }
@@ -143,7 +149,7 @@ impl CoreTuner {
         }
         let grants = share_out(&mut desk, &draft, &news.stale);
         let refused = emit(&desk, &draft, &grants, (market.price(), probes), &mut cycle.plan);
-        let waits = admission.into_waits();
+        let waits = (admission.into_waits(), reservations.waits(&desk));
         book.planned(config, cycle, waits, &refused);
     }
 

@@ -84,6 +84,16 @@ pub(crate) const REASONS: &[Reason] = &[
         text: "would run over several nodes at {0} of the speed, which costs {1} s; whole nodes are expected in {2} s",
         arguments: &["part of the speed", "seconds lost by a split", "seconds until whole nodes are free"],
     },
+    Reason {
+        code: "reserved",
+        text: "its turn on nodes kept for it, after {3} s: {0} cores, worth {1} GPUs at the proportional share; price {2}",
+        arguments: &["cores", "value in GPUs at the share", "price", "seconds that it waited"],
+    },
+    Reason {
+        code: "wait-reserved",
+        text: "{0} nodes are kept for it: {2} of {1} GPUs are free there, all are expected in {3} s",
+        arguments: &["nodes", "GPUs needed", "GPUs free there", "seconds; -1: unknown"],
+    },
     Reason { code: "wait-turn", text: "waits for its turn", arguments: &[] },
     Reason {
         code: "wait-refused",
@@ -97,6 +107,8 @@ pub(crate) const REASONS: &[Reason] = &[
 pub(crate) enum Cause {
     /// Its turn.
     Start,
+    /// Nodes were kept for it.
+    Reserved { waited_s: f64 },
     /// Makes room for a gang.
     Room { gang: JobId },
     /// Exchanged or moved because both nodes then divide better.
@@ -118,7 +130,7 @@ pub(crate) enum Cause {
 impl Cause {
     pub(crate) fn told(self) -> Why {
         match self {
-            Self::Start => Why::new("start", &[]),
+            Self::Start | Self::Reserved { .. } => Why::new("start", &[]),
             Self::Room { gang } => Why::new("room", &[]).about_job(gang),
             Self::Swap { gain, with } => {
                 let why = Why::new("swap", &[gain]);
@@ -158,6 +170,12 @@ impl Because {
         Why::new("aged", &numbers).about_node(self.node)
     }
 
+    /// As [`Because::start`], on nodes that were kept for the job.
+    pub(crate) fn reserved(self, cpu_milli: u32, waited_s: f64) -> Why {
+        let numbers = [f64::from(cpu_milli) / 1000.0, self.value, self.price, waited_s];
+        Why::new("reserved", &numbers).about_node(self.node)
+    }
+
     pub(crate) fn divided(self, before: Option<f64>) -> Why {
         Why::new("divide", &[before.unwrap_or(0.0), self.value, self.price]).about_node(self.node)
     }
@@ -182,6 +200,8 @@ pub(crate) enum Wait {
     Span { nodes: u32, speed: f64, least: f64 },
     /// Whole nodes are expected before a split would pay.
     Whole { speed: f64, costs_s: f64, expected_s: f64 },
+    /// Nodes are kept for it.
+    Reserved { nodes: u32, needed: u32, gpus: u32, expected_s: f64 },
     /// Others of its profile go first.
     Turn,
     /// The host refused it.
@@ -195,6 +215,7 @@ impl Wait {
             Self::Beside { .. } => "wait-beside",
             Self::Span { .. } => "wait-span",
             Self::Whole { .. } => "wait-whole",
+            Self::Reserved { .. } => "wait-reserved",
             Self::Turn => "wait-turn",
             Self::Refused { .. } => "wait-refused",
         }
@@ -206,6 +227,9 @@ impl Wait {
             Self::Beside { gpus } => vec![f64::from(gpus)],
             Self::Span { nodes, speed, least } => vec![f64::from(nodes), speed, least],
             Self::Whole { speed, costs_s, expected_s } => vec![speed, costs_s, expected_s],
+            Self::Reserved { nodes, needed, gpus, expected_s } => {
+                vec![f64::from(nodes), f64::from(needed), f64::from(gpus), expected_s]
+            }
             Self::Turn => Vec::new(),
             Self::Refused { for_s } => vec![for_s],
         }

@@ -78,7 +78,11 @@ struct Site {
 fn cheapest(desk: &Desk<'_, '_>, draft: &Draft<'_>, seeker: Seeker, shapes: &[OnShape]) -> Option<Site> {
     let site = |berth: &Berth| {
         let entry = *shapes.iter().find(|entry| Some(entry.shape) == berth.shape)?;
-        if !berth.open || berth.devices < seeker.gpus || !desk.allows(seeker.profile, berth.id) {
+        if !berth.open
+            || draft.reserved.contains(&berth.id)
+            || berth.devices < seeker.gpus
+            || !desk.allows(seeker.profile, berth.id)
+        {
             return None;
         }
         let movers = movers(desk, berth, seeker.gpus)?;

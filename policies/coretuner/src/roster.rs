@@ -69,6 +69,11 @@ impl Roster {
         self.queues.get(&profile).into_iter().flatten().map(|ticket| ticket.job)
     }
 
+    /// Whether a job waits in line.
+    pub(crate) fn has(&self, job: JobId) -> bool {
+        self.tickets.contains_key(&job)
+    }
+
     /// Profiles with waiting jobs.
     pub(crate) fn profiles(&self) -> impl Iterator<Item = ProfileId> {
         self.queues.keys().copied()

@@ -1,6 +1,6 @@
-//! Since when jobs run.
+//! Since when jobs run, and since when gangs wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use coretuner_sdk::{Job, JobId};
 
@@ -14,6 +14,9 @@ pub(crate) struct Tenure {
     now_ns: u64,
     /// Number of restarts, and when it was seen first.
     starts: BTreeMap<JobId, (u32, u64)>,
+    /// Waiting jobs of several GPUs, since when they wait.
+    waits: BTreeMap<JobId, u64>,
+    by_wait: BTreeSet<(u64, JobId)>,
 }
 
 impl Tenure {
@@ -24,10 +27,16 @@ impl Tenure {
 
     pub(crate) fn know(&mut self, job: &Job) {
         let since_ns = self.before_ns;
-        if !job.is_running() {
-            self.starts.remove(&job.id);
+        if job.is_waiting() {
+            let ran = self.starts.remove(&job.id).is_some();
+            if job.gpu_milli_min() >= 2000 && !self.waits.contains_key(&job.id) {
+                let since_ns = if ran { since_ns } else { job.submit_ns };
+                self.waits.insert(job.id, since_ns);
+                self.by_wait.insert((since_ns, job.id));
+            }
             return;
         }
+        self.ends_wait(job.id);
         let start = self.starts.entry(job.id).or_insert((job.restarts, since_ns));
         if start.0 != job.restarts {
             *start = (job.restarts, since_ns);
@@ -36,6 +45,18 @@ impl Tenure {
 
     pub(crate) fn forget(&mut self, job: JobId) {
         self.starts.remove(&job);
+        self.ends_wait(job);
+    }
+
+    fn ends_wait(&mut self, job: JobId) {
+        if let Some(since_ns) = self.waits.remove(&job) {
+            self.by_wait.remove(&(since_ns, job));
+        }
+    }
+
+    /// Waiting jobs of several GPUs with the time since when they wait, the longest wait first.
+    pub(crate) fn waiting_longest(&self) -> impl Iterator<Item = (u64, JobId)> {
+        self.by_wait.iter().copied()
     }
 
     /// Seconds since a running job was last (re)started.
