@@ -33,8 +33,7 @@ pub(crate) fn scene(nodes: u32, waiting: u32) -> Result<Scene, Error> {
     let mut state = State::new();
     describe(&mut state, &workload)?;
     submit(&mut state, &workload, 0..running)?;
-    let plan = fallback::plan(&state);
-    state.judge(0, &plan);
+    start_all(&mut state);
     withdraw_waiting(&mut state)?;
     submit(&mut state, &workload, running..running + waiting)?;
     let mut cursor = Cursor::new();
@@ -74,6 +73,11 @@ fn submit(state: &mut State, workload: &Workload, range: std::ops::Range<u32>) -
     Ok(())
 }
 
+/// The fallback looks at a bounded number of jobs per plan.
+fn start_all(state: &mut State) {
+    while state.judge(0, &fallback::plan(state)).accepted > 0 {}
+}
+
 /// What found no place leaves, so that only the jobs submitted next wait.
 fn withdraw_waiting(state: &mut State) -> Result<(), Error> {
     let waiting: Vec<JobId> = state.waiting().collect();
@@ -86,4 +90,19 @@ fn withdraw_waiting(state: &mut State) -> Result<(), Error> {
 
 fn apply(state: &mut State, event: &Event) -> Result<(), Error> {
     state.apply(0, event).map_err(|error| Error::Cluster(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_gpus_of_the_scene_are_taken() {
+        // More jobs than one plan of the fallback starts.
+        let image = scene(400, 4).unwrap().image;
+        let taken: u32 = image.allocations.unwrap().gpu_milli.iter().sum();
+        let share = f64::from(taken) / (400.0 * 8.0 * 1000.0);
+        assert!((0.7..0.9).contains(&share), "{share}");
+        assert_eq!(image.job_states.unwrap().state.iter().filter(|phase| **phase == 0).count(), 4);
+    }
 }

@@ -1,15 +1,16 @@
 //! From a draft to a workload: every gap is filled by a named rule.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use coretuner_core::catalog::KindCatalog;
 use coretuner_core::model::{
-    ClassId, Eligibility, GroupSpec, JobSpec, NodeId, NodeSpec, QueueId, QueueSpec, ResizeRights, TimeNs,
+    ClassId, Eligibility, GroupSpec, JobSpec, NodeSpec, QueueId, QueueSpec, ResizeRights, TimeNs,
 };
 
 use super::assign::{Mix, ModelDraw, rule};
+use super::classes::Classes;
 use super::cluster::{named_queue, synergy_server};
 use super::draft::{Draft, DraftJob, Extent, Work};
 use super::feasible::mark_never_schedulable;
@@ -46,9 +47,19 @@ struct Filler<'a> {
     truth: GroundTruth,
     rules: Vec<String>,
     queues: Vec<QueueSpec>,
-    classes: Vec<Eligibility>,
-    class_of: BTreeMap<Vec<String>, ClassId>,
-    checked: BTreeMap<(TruthId, ClassId), ()>,
+    checked: BTreeSet<(TruthId, ClassId)>,
+}
+
+/// Where the jobs run, as far as their description depends on it.
+struct Site<'n> {
+    classes: Classes<'n>,
+    reference: Reference,
+}
+
+impl<'n> Site<'n> {
+    fn new(nodes: &'n [NodeSpec]) -> Self {
+        Self { classes: Classes::new(nodes), reference: Reference::new(nodes) }
+    }
 }
 
 impl<'a> Filler<'a> {
@@ -60,9 +71,7 @@ impl<'a> Filler<'a> {
             truth: GroundTruth::new(options.truth),
             rules: Vec::new(),
             queues: Vec::new(),
-            classes: vec![Eligibility::All],
-            class_of: BTreeMap::from([(Vec::new(), ClassId(0))]),
-            checked: BTreeMap::new(),
+            checked: BTreeSet::new(),
         }
     }
 
@@ -78,13 +87,14 @@ impl<'a> Filler<'a> {
         }
         self.name_models(&mut draft);
         let nodes = self.cluster(&mut draft)?;
-        let reference = Reference::new(&nodes);
+        let mut site = Site::new(&nodes);
         let mut jobs = Vec::with_capacity(draft.jobs.len());
         for job in &draft.jobs {
-            jobs.push(self.job(job, &nodes, &reference)?);
+            jobs.push(self.job(job, &mut site)?);
         }
         self.note_rules(&draft.jobs);
-        Ok(self.assemble(draft, nodes, jobs))
+        let classes = site.classes.into_nodes();
+        Ok(self.assemble(draft, nodes, classes, jobs))
     }
 
     /// R1 and R6: every GPU job gets a model.
@@ -130,12 +140,12 @@ impl<'a> Filler<'a> {
     /// As many servers as make the jobs ask for [`LOAD_PERCENT`] of the GPU time, and enough for the largest job.
     fn servers_for(&mut self, jobs: &[DraftJob]) -> Result<usize, TraceError> {
         let server = [synergy_server(0)];
-        let reference = Reference::new(&server);
+        let mut site = Site::new(&server);
         let (mut gpu_s, mut longest_s, mut largest) = (0.0, 1.0_f64, 1);
         for job in jobs {
             let seconds = match job.work {
                 Work::Duration(ns) => ns as f64 / 1e9,
-                Work::Iterations(count) => count as f64 * self.speed(job, &server, &reference)?.1,
+                Work::Iterations(count) => count as f64 * self.speed(job, &mut site)?.2,
             };
             gpu_s += job.gpus() as f64 * seconds;
             longest_s = longest_s.max(seconds);
@@ -148,10 +158,9 @@ impl<'a> Filler<'a> {
         Ok((by_load.ceil() as usize).max(largest.div_ceil(8) as usize).max(1))
     }
 
-    fn job(&mut self, draft: &DraftJob, nodes: &[NodeSpec], reference: &Reference) -> Result<TraceJob, TraceError> {
-        let eligibility = self.class(&draft.gpu_kinds, nodes);
-        let (truth, iteration_s) = self.speed(draft, nodes, reference)?;
-        self.check_gpus(draft, truth, eligibility, nodes)?;
+    fn job(&mut self, draft: &DraftJob, site: &mut Site<'_>) -> Result<TraceJob, TraceError> {
+        let (truth, eligibility, iteration_s) = self.speed(draft, site)?;
+        self.check_gpus(draft, truth, eligibility, &site.classes)?;
         if draft.workers_max > draft.workers {
             self.truth.check_elastic(truth).map_err(|source| self.truth_error(draft, source))?;
         }
@@ -162,7 +171,7 @@ impl<'a> Filler<'a> {
                 (iterations(ns, iteration_s), if draft.estimate_ns > 0 { draft.estimate_ns } else { ns })
             }
         };
-        let mut groups = vec![self.group(draft, truth, reference)];
+        let mut groups = vec![self.group(draft, truth, &site.reference)];
         groups.extend(draft.more_groups.iter().cloned());
         let model = kind.and_then(|kind| self.kinds.get(kind)).map_or(String::new(), |kind| kind.name.clone());
         let spec = JobSpec {
@@ -184,29 +193,24 @@ impl<'a> Filler<'a> {
         Ok(TraceJob { spec, truth, model, never: None })
     }
 
-    /// Seconds per iteration at the request on the reference GPU kind.
-    fn speed(
-        &mut self,
-        draft: &DraftJob,
-        nodes: &[NodeSpec],
-        reference: &Reference,
-    ) -> Result<(TruthId, f64), TraceError> {
+    /// The job's model and class, and seconds per iteration at the request on the reference GPU kind.
+    fn speed(&mut self, draft: &DraftJob, site: &mut Site<'_>) -> Result<(TruthId, ClassId, f64), TraceError> {
         let key = draft.model.as_deref().unwrap_or(CPU_ONLY);
         let (truth, _) = self.truth.intern(key, &self.kinds).map_err(|source| self.truth_error(draft, source))?;
-        let eligibility = self.class(&draft.gpu_kinds, nodes);
-        let group = self.group(draft, truth, reference);
+        let eligibility = site.classes.of(&draft.gpu_kinds);
+        let group = self.group(draft, truth, &site.reference);
         let job = TraceJob {
             spec: JobSpec { groups: vec![group], eligibility, ..empty_spec() },
             truth,
             model: String::new(),
             never: None,
         };
-        let gpu = self.gpu_kinds_of(eligibility, nodes).first().copied().unwrap_or("");
+        let gpu = site.classes.gpu_kinds(eligibility).first().copied().unwrap_or("");
         if gpu.is_empty() {
-            return Ok((truth, 1.0));
+            return Ok((truth, eligibility, 1.0));
         }
         self.truth.check_gpu(truth, gpu).map_err(|source| self.truth_error(draft, source))?;
-        Ok((truth, self.truth.iteration_s(truth, &job.requested(gpu)).unwrap_or(1.0)))
+        Ok((truth, eligibility, self.truth.iteration_s(truth, &job.requested(gpu)).unwrap_or(1.0)))
     }
 
     fn truth_error(&self, draft: &DraftJob, source: crate::truth::TruthError) -> TraceError {
@@ -219,46 +223,16 @@ impl<'a> Filler<'a> {
         draft: &DraftJob,
         truth: TruthId,
         class: ClassId,
-        nodes: &[NodeSpec],
+        classes: &Classes<'_>,
     ) -> Result<(), TraceError> {
-        if draft.gpus() == 0 || self.checked.contains_key(&(truth, class)) {
+        if draft.gpus() == 0 || self.checked.contains(&(truth, class)) {
             return Ok(());
         }
-        for gpu in self.gpu_kinds_of(class, nodes) {
+        for gpu in classes.gpu_kinds(class) {
             self.truth.check_gpu(truth, gpu).map_err(|source| self.truth_error(draft, source))?;
         }
-        self.checked.insert((truth, class), ());
+        self.checked.insert((truth, class));
         Ok(())
-    }
-
-    fn gpu_kinds_of<'n>(&self, class: ClassId, nodes: &'n [NodeSpec]) -> Vec<&'n str> {
-        let of = |node: &'n NodeSpec| (node.devices > 0).then_some(node.gpu_kind.as_str());
-        let mut kinds: Vec<&str> = match self.classes.get(class.0 as usize) {
-            Some(Eligibility::Nodes(ids)) => {
-                ids.iter().filter_map(|id| nodes.get(id.0 as usize)).filter_map(of).collect()
-            }
-            _ => nodes.iter().filter_map(of).collect(),
-        };
-        let first = kinds.first().copied();
-        kinds.sort_unstable();
-        kinds.dedup();
-        // The first node's kind leads: "the request" refers to it.
-        kinds.sort_by_key(|kind| Some(*kind) != first);
-        kinds
-    }
-
-    fn class(&mut self, gpu_kinds: &[String], nodes: &[NodeSpec]) -> ClassId {
-        let mut key = gpu_kinds.to_vec();
-        key.sort();
-        key.dedup();
-        if let Some(id) = self.class_of.get(&key) {
-            return *id;
-        }
-        let ids = nodes.iter().zip(0..).filter(|(node, _)| key.contains(&node.gpu_kind)).map(|(_, id)| NodeId(id));
-        let id = ClassId(self.classes.len() as u32);
-        self.classes.push(Eligibility::Nodes(ids.collect()));
-        self.class_of.insert(key, id);
-        id
     }
 
     fn queue(&mut self, name: &str) -> QueueId {
@@ -312,7 +286,13 @@ impl<'a> Filler<'a> {
         }
     }
 
-    fn assemble(&mut self, draft: Draft, nodes: Vec<NodeSpec>, jobs: Vec<TraceJob>) -> Workload {
+    fn assemble(
+        &mut self,
+        draft: Draft,
+        nodes: Vec<NodeSpec>,
+        classes: Vec<Eligibility>,
+        jobs: Vec<TraceJob>,
+    ) -> Workload {
         let info = WorkloadInfo {
             name: draft.name,
             format: draft.format,
@@ -329,7 +309,7 @@ impl<'a> Filler<'a> {
         let mut workload = Workload {
             nodes,
             queues: std::mem::take(&mut self.queues),
-            classes: std::mem::take(&mut self.classes),
+            classes,
             jobs,
             kinds: Arc::clone(&self.kinds),
             truth: std::mem::take(&mut self.truth),
@@ -380,5 +360,23 @@ fn arrange(jobs: &mut Vec<DraftJob>, options: &FillOptions) {
     let stretch = wanted_ns / (last - first) as f64;
     for job in jobs {
         job.submit_ns = ((job.submit_ns - first) as f64 * stretch) as TimeNs;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sized_cluster_is_the_class_of_its_own_nodes() {
+        let second = 1_000_000_000;
+        let job = |line| DraftJob {
+            gpu_kinds: vec!["V100".to_owned()],
+            ..DraftJob::of_gpus(line, format!("job-{line}"), 0, 8, Work::Duration(100 * second))
+        };
+        let draft = Draft { jobs: (0..4).map(job).collect(), ..Draft::default() };
+        let workload = complete(draft, Path::new("test"), &FillOptions::default()).expect("valid");
+        assert_eq!(workload.nodes.len(), 5);
+        assert_eq!(workload.nodes_of(workload.jobs[0].spec.eligibility.0 as usize).len(), 5);
     }
 }

@@ -1,6 +1,7 @@
 //! What a run simulates: a cluster, jobs and the truth about their speed; and how the gaps of a trace are filled.
 
 mod assign;
+mod classes;
 mod cluster;
 mod complete;
 mod draft;
