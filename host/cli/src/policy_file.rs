@@ -12,10 +12,8 @@ pub(crate) enum PolicyFileError {
     ))]
     NoFile { path: PathBuf },
     #[error("unknown policy `{name}`; looked for {}; known policies: {}", paths(.tried), names(.known))]
-    #[diagnostic(help(
-        "build the policies with `cargo xtask guests`, or name their folder with --policy-dir or CORETUNER_POLICY_DIR"
-    ))]
-    Unknown { name: String, tried: Vec<PathBuf>, known: Vec<String> },
+    #[diagnostic(help("{advice}"))]
+    Unknown { name: String, tried: Vec<PathBuf>, known: Vec<String>, advice: String },
 }
 
 /// Folders that hold components, in the order in which they are asked.
@@ -33,20 +31,19 @@ impl PolicyFolders {
         Self(folders)
     }
 
-    /// The file for `spec`: a path where one exists, else a name.
+    /// The component for `spec`: a file where it has a path separator or ends in `.wasm`, else a name. A file that
+    /// happens to have a policy's name is not meant: in the program's own folder that would be the program.
     pub(crate) fn find(&self, spec: &str) -> Result<PathBuf, PolicyFileError> {
-        let path = Path::new(spec);
-        if path.is_file() {
-            return Ok(path.to_owned());
-        }
-        if path.components().count() != 1 || path.extension().is_some_and(|end| end == "wasm") {
-            return Err(PolicyFileError::NoFile { path: path.to_owned() });
+        if is_path(spec) {
+            let path = PathBuf::from(spec);
+            return if path.is_file() { Ok(path) } else { Err(PolicyFileError::NoFile { path }) };
         }
         let tried: Vec<PathBuf> = self.0.iter().map(|folder| folder.join(format!("{spec}.wasm"))).collect();
         match tried.iter().find(|candidate| candidate.is_file()) {
             Some(found) => Ok(found.clone()),
             None => {
-                Err(PolicyFileError::Unknown { name: spec.to_owned(), tried, known: self.list().into_keys().collect() })
+                let (name, known) = (spec.to_owned(), self.list().into_keys().collect());
+                Err(PolicyFileError::Unknown { advice: advice(spec), name, tried, known })
             }
         }
     }
@@ -69,6 +66,20 @@ impl PolicyFolders {
     /// The folders, for messages.
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.0
+    }
+}
+
+fn is_path(spec: &str) -> bool {
+    spec.contains(std::path::is_separator) || spec.ends_with(".wasm")
+}
+
+fn advice(name: &str) -> String {
+    let build = "build the policies with `cargo xtask guests`, or name their folder with --policy-dir or \
+                 CORETUNER_POLICY_DIR";
+    if Path::new(name).is_file() {
+        format!("there is a file of that name here; if you mean it, write `./{name}`. Otherwise {build}")
+    } else {
+        build.to_owned()
     }
 }
 

@@ -114,6 +114,26 @@ fn an_unknown_policy_lists_what_was_tried_and_known() {
 }
 
 #[test]
+fn a_file_beside_us_does_not_hide_a_policy_of_that_name() {
+    let (here, policies) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    garbage(policies.path());
+    for name in ["garbage", "mine"] {
+        std::fs::write(here.path().join(name), b"a program").expect("written");
+    }
+    let check = |policy: &str, parts: &[&str]| {
+        let args = ["policy", "inspect", policy, "--policy-dir", &policies.path().display().to_string()];
+        let output = coretuner().args(args).current_dir(here.path()).output().expect("the program starts");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(INPUT), "{errors}");
+        parts.iter().for_each(|part| assert!(errors.contains(part), "{policy}: `{part}` is not in\n{errors}"));
+    };
+    check("garbage", &[&policies.path().join("garbage.wasm").display().to_string(), "is not a policy component"]);
+    check("./garbage", &["./garbage", "is not a policy component"]);
+    check("mine", &["unknown policy `mine`", "write `./mine`", "cargo xtask guests"]);
+    check("garbage.wasm", &["there is no policy file garbage.wasm"]);
+}
+
+#[test]
 fn bytes_that_are_no_component_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let policy = garbage(folder.path());

@@ -35,7 +35,7 @@ const THREADS_MAX: usize = 48;
   coretuner compare --policies proportional,coretuner --loads 10,15,20,25 --seeds 1..3 --out results
   coretuner compare --trace philly --jobs 2000 --policies fifo,coretuner --policy-config coretuner=@slow.json")]
 pub(crate) struct CompareArgs {
-    /// Policies: names or component files
+    /// Policies: names, or component files (with a `/`, or ending in `.wasm`)
     #[arg(
         long,
         value_name = "NAME|FILE,...",

@@ -23,7 +23,7 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// A component's file, or a name
+    /// A name, or a component's file (with a `/`, or ending in `.wasm`)
     #[arg(value_name = "NAME|FILE")]
     policy: String,
     /// Print JSON
@@ -35,7 +35,7 @@ pub(crate) struct InspectArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// A component's file, or a name
+    /// A name, or a component's file (with a `/`, or ending in `.wasm`)
     #[arg(value_name = "NAME|FILE")]
     policy: String,
     #[command(flatten)]

@@ -23,7 +23,7 @@ use crate::{csv_files, report, table, workload};
   coretuner simulate --trace synergy-static --nodes 4 --policy synergy-tune --mode rounds --report tune.html
   coretuner simulate --trace my.csv --cluster nodes.csv --policy ./mine.wasm --policy-config '{\"backfill\": true}'")]
 pub(crate) struct SimulateArgs {
-    /// The policy: a component's file, or a name
+    /// The policy: a name, or a component's file (with a `/`, or ending in `.wasm`)
     #[arg(long, value_name = "NAME|FILE", default_value = "coretuner")]
     policy: String,
     /// The policy's configuration: a JSON object, or @FILE
