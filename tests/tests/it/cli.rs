@@ -8,13 +8,13 @@ use std::thread::JoinHandle;
 
 use coretuner_tests::paths;
 
-const OK: i32 = 0;
-const FAILED: i32 = 1;
+pub(super) const OK: i32 = 0;
+pub(super) const FAILED: i32 = 1;
 const USAGE: i32 = 2;
 const INPUT: i32 = 64;
 
 /// The command in an environment without the user's settings.
-fn coretuner() -> Command {
+pub(super) fn coretuner() -> Command {
     let mut command = Command::new(paths::coretuner());
     for name in
         ["CORETUNER_DATA", "CORETUNER_CACHE_DIR", "CORETUNER_POLICY_DIR", "RUST_LOG", "HTTP_PROXY", "http_proxy"]

@@ -9,5 +9,6 @@ mod metadata;
 mod policy_host;
 mod readme;
 mod sdk_view;
+mod simulate;
 mod tidy;
 mod traces;
