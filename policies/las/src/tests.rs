@@ -90,6 +90,44 @@ fn a_long_wait_promotes() {
     assert_eq!(bed.now_ns(), 370 * SECOND_NS);
 }
 
+/// Whether the cycle in which job 2 comes asks for another, beside a running job of 4 GPUs that will fall.
+fn check_wish(config: &str, gpus: u32, expected: bool) {
+    let mut bed = bed(config);
+    bed.submit(job(1).gpus(4));
+    bed.cycle();
+    bed.pass_s(10);
+    bed.cycle();
+    bed.submit(job(2).gpus(gpus));
+    let outcome = bed.cycle();
+    assert_eq!(outcome.wake_at_ns > 0, expected, "{outcome:?}");
+}
+
+#[test]
+fn a_cycle_is_asked_for_only_where_a_job_waits_that_may_gain_by_it() {
+    // It waits for job 1 to fall.
+    check_wish("{}", 8, true);
+    // It starts at once.
+    check_wish("{}", 4, false);
+    // It never fits.
+    check_wish("{}", 16, false);
+    // Nobody yields to it.
+    check_wish(r#"{"preemptive": false}"#, 8, false);
+}
+
+#[test]
+fn who_was_stopped_waits_too() {
+    let mut bed = bed(r#"{"thresholds_gpu_s": [100, 10000]}"#);
+    bed.submit(job(1).gpus(4));
+    bed.submit(job(2).gpus(4));
+    bed.cycle();
+    bed.pass_s(100);
+    bed.cycle();
+    bed.submit(job(3).gpus(4));
+    let outcome = bed.cycle();
+    check(&outcome, &[3], &[2]);
+    assert!(outcome.wake_at_ns > 0, "{outcome:?}");
+}
+
 #[test]
 fn wrong_thresholds_are_named() {
     let error = coretuner_sdk::Instance::<LeastService>::new().configure(r#"{"thresholds_gpu_s": [2, 1]}"#);

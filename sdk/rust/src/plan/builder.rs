@@ -97,6 +97,11 @@ impl<'a> PlanBuilder<'a> {
         self.acted.contains(&job)
     }
 
+    /// Whether the plan stops a job, which then waits.
+    pub(crate) fn stops_any(&self) -> bool {
+        self.plan.actions.verb.contains(&Verb::Preempt)
+    }
+
     /// Actions noted so far.
     pub fn len(&self) -> usize {
         self.plan.actions.job.len()

@@ -67,8 +67,11 @@ impl Backlog {
         *self = Self::default();
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+    /// All jobs but those of which it is known that they never fit.
+    pub(super) fn jobs_that_may_fit(&self) -> impl Iterator<Item = JobId> {
+        let lanes = self.by_shape.values().map(|lane| &self.lanes[*lane as usize]);
+        let hopeful = lanes.filter(|lane| lane.possible != Some(false));
+        hopeful.flat_map(|lane| lane.jobs.iter().map(|rank| rank.job))
     }
 
     pub(super) fn rank(&self, job: JobId) -> Option<Rank> {

@@ -67,12 +67,18 @@ impl Queueing {
         if !self.backlog.is_shut() {
             self.serve(cycle);
         }
-        self.explain(cycle);
-        if !self.backlog.is_empty()
-            && let Some((at_ns, _)) = self.timers.first()
-        {
+        let next = self.timers.first().filter(|_| self.may_gain_by_waiting(&cycle.plan));
+        if let Some((at_ns, _)) = next {
             cycle.plan.wake_at(*at_ns);
         }
+        self.explain(cycle);
+    }
+
+    /// Whether a job still waits after this plan that a change of places in line may start. Without preemption such a
+    /// change frees nothing, and what never fits gains nothing by it.
+    fn may_gain_by_waiting(&self, plan: &PlanBuilder<'_>) -> bool {
+        let waits = || self.backlog.jobs_that_may_fit().any(|job| !plan.has_acted_on(job));
+        self.settings.preemption.is_some() && (plan.stops_any() || waits())
     }
 
     fn follow(&mut self, cycle: &Cycle<'_>) {
