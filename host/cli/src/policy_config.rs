@@ -1,4 +1,4 @@
-//! A policy's configuration: JSON from the command line or a file, checked against the policy's schema.
+//! A policy's configuration: JSON from the command line or a file. What is in it the policy itself checks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,11 +24,9 @@ pub(crate) enum ConfigError {
     },
     #[error("the policy configuration must be a JSON object, such as {{}}")]
     NotAnObject,
-    #[error("policy {policy} does not take this configuration: {}", reasons.join("; "))]
+    #[error("policy {policy} does not take this configuration: {reason}")]
     #[diagnostic(help("`coretuner policy inspect {policy}` prints the schema of its configuration"))]
-    Refused { policy: String, reasons: Vec<String> },
-    #[error("policy {policy} describes its configuration with a schema that is not valid: {reason}")]
-    BadSchema { policy: String, reason: String },
+    Refused { policy: String, reason: String },
 }
 
 /// Reads `given`: JSON, or `@FILE`. Nothing given is an empty object. The result is canonical: keys sorted.
@@ -42,23 +40,6 @@ pub(crate) fn read(given: Option<&str>) -> Result<Value, ConfigError> {
     };
     let value: Value = serde_json::from_str(&text).map_err(|error| malformed(&name, &text, &error))?;
     if value.is_object() { Ok(value) } else { Err(ConfigError::NotAnObject) }
-}
-
-/// Checks a configuration against the schema that the policy carries; an empty schema allows anything.
-pub(crate) fn check(policy: &str, schema: &str, config: &Value) -> Result<(), ConfigError> {
-    if schema.trim().is_empty() {
-        return Ok(());
-    }
-    let bad = |reason: String| ConfigError::BadSchema { policy: policy.to_owned(), reason };
-    let schema: Value = serde_json::from_str(schema).map_err(|error| bad(error.to_string()))?;
-    let validator = jsonschema::validator_for(&schema).map_err(|error| bad(error.to_string()))?;
-    let reasons: Vec<String> = validator.iter_errors(config).map(|error| reason(&error)).collect();
-    if reasons.is_empty() { Ok(()) } else { Err(ConfigError::Refused { policy: policy.to_owned(), reasons }) }
-}
-
-fn reason(error: &jsonschema::ValidationError<'_>) -> String {
-    let place = error.instance_path().to_string();
-    if place.is_empty() { error.to_string() } else { format!("at {place}: {error}") }
 }
 
 fn read_file(path: &Path) -> Result<String, ConfigError> {
@@ -85,9 +66,6 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
 mod tests {
     use super::*;
 
-    const SCHEMA: &str =
-        r#"{"type":"object","properties":{"backfill":{"type":"boolean"}},"additionalProperties":false}"#;
-
     #[test]
     fn reads_json_and_marks_what_is_wrong() {
         assert_eq!(read(None).unwrap().to_string(), "{}");
@@ -100,16 +78,6 @@ mod tests {
             }
             other => panic!("{other:?}"),
         }
-    }
-
-    #[test]
-    fn refuses_unknown_and_mistyped_fields() {
-        let check = |config: &str| check("fifo", SCHEMA, &serde_json::from_str(config).unwrap());
-        assert!(check(r#"{"backfill":true}"#).is_ok());
-        let message = check(r#"{"backfil":true}"#).unwrap_err().to_string();
-        assert!(message.contains("backfil"), "{message}");
-        let message = check(r#"{"backfill":3}"#).unwrap_err().to_string();
-        assert!(message.contains("at /backfill"), "{message}");
     }
 
     #[test]

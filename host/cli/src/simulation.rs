@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use coretuner_core::model::JobId;
-use coretuner_core::port::Predictor;
 use coretuner_policy_host::{
     CodeCache, Grants, JobDetails, Limits, LoadError, LoadedPolicy, Mode as Metering, PolicyEngine, Services,
+    WasmPolicy,
 };
 use coretuner_simulator::result::RunResult;
 use coretuner_simulator::workload::Workload;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::args::{ModeArg, TimeArgs};
 use crate::error::CliError;
-use crate::policy_config;
+use crate::policy_config::ConfigError;
 use crate::predictor::{self, PredictorSource, RunPredictor};
 
 /// A run did not reach its end.
@@ -31,7 +31,7 @@ pub(crate) enum RunError {
     Json(#[from] serde_json::Error),
 }
 
-/// A component, compiled once, with its checked configuration.
+/// A component, compiled once, with a configuration that it takes.
 pub(crate) struct PreparedPolicy {
     pub(crate) loaded: LoadedPolicy,
     pub(crate) config: Value,
@@ -39,12 +39,20 @@ pub(crate) struct PreparedPolicy {
 }
 
 impl PreparedPolicy {
-    /// Loads a component and checks the configuration against its schema.
+    /// Loads a component and lets a first instance check the configuration.
     pub(crate) fn load(engine: &PolicyEngine, path: &Path, config: Value) -> Result<Self, CliError> {
         let loaded = load(engine, path)?;
-        let inspection = loaded.inspection();
-        policy_config::check(&inspection.name, &inspection.configuration_schema, &config)?;
-        Ok(Self { loaded, config, path: path.to_owned() })
+        let policy = Self { loaded, config, path: path.to_owned() };
+        policy.instantiate(Services::default())?;
+        Ok(policy)
+    }
+
+    /// An instance with its configuration.
+    fn instantiate(&self, services: Services) -> Result<WasmPolicy, CliError> {
+        self.loaded.instantiate(&self.config.to_string(), services).map_err(|source| match source {
+            LoadError::Configuration { policy, message } => ConfigError::Refused { policy, reason: message }.into(),
+            source => CliError::Load { path: self.path.clone(), source: Box::new(source) },
+        })
     }
 
     /// Whether it imports predictions.
@@ -95,7 +103,10 @@ pub(crate) fn run(
     let predictor = predictors.for_run(workload).filter(|_| policy.wants_predictions());
     let identity = predictor.as_ref().map_or_else(predictor::unused, RunPredictor::identity);
     let labels = RunLabels { policy_config: policy.config.clone(), predictor: identity };
-    let instance = instantiate(policy, workload, predictor.as_ref().map(|found| Arc::clone(&found.answers)))?;
+    let details: Arc<dyn JobDetails> = Arc::new(Details(Arc::clone(workload)));
+    let answers = predictor.as_ref().map(|found| Arc::clone(&found.answers));
+    let instance =
+        policy.instantiate(Services { predictor: answers, job_details: Some(details), ..Services::default() })?;
     let mut hooks = Hooks { progress, cycle: &mut |_| {} };
     let result = match predictor.and_then(|found| found.learns) {
         Some(learner) => {
@@ -108,17 +119,6 @@ pub(crate) fn run(
         let policy = policy.loaded.identity().name.clone();
         CliError::Run(RunError::Simulate { policy, source: Box::new(source) })
     })
-}
-
-fn instantiate(
-    policy: &PreparedPolicy,
-    workload: &Arc<Workload>,
-    predictor: Option<Arc<dyn Predictor>>,
-) -> Result<coretuner_policy_host::WasmPolicy, CliError> {
-    let details: Arc<dyn JobDetails> = Arc::new(Details(Arc::clone(workload)));
-    let services = Services { predictor, job_details: Some(details), ..Services::default() };
-    let refused = |source| CliError::Load { path: policy.path.clone(), source: Box::new(source) };
-    policy.loaded.instantiate(&policy.config.to_string(), services).map_err(refused)
 }
 
 /// Answers what policies rarely ask about jobs.

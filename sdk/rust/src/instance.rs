@@ -98,11 +98,11 @@ impl<P: Policy> Instance<P> {
         } else {
             let mut reader = serde_json::Deserializer::from_str(json);
             let config = serde_path_to_error::deserialize(&mut reader)
-                .map_err(|error| format!("configuration of {}: at `{}`: {}", P::NAME, error.path(), error.inner()))?;
-            reader.end().map_err(|error| format!("configuration of {}: {error}", P::NAME))?;
+                .map_err(|error| format!("at `{}`: {}", error.path(), error.inner()))?;
+            reader.end().map_err(|error| error.to_string())?;
             config
         };
-        self.policy = Some(P::new(config).map_err(|error| format!("configuration of {}: {error}", P::NAME))?);
+        self.policy = Some(P::new(config)?);
         self.fresh = true;
         Ok(())
     }
