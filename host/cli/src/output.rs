@@ -126,6 +126,11 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// What a reader of the results must not miss, on standard error.
+pub(crate) fn warn(lines: &[String]) {
+    lines.iter().for_each(|line| note(&format!("!! {line}")));
+}
+
 /// Warnings and errors of the libraries go to standard error; `RUST_LOG` asks for more.
 pub(crate) fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());

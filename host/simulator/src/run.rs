@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use coretuner_controller::{Controller, CycleError, Observed, RunError};
 use coretuner_core::event::{Batch, Command, Event};
 use coretuner_core::model::{JobId, TimeNs};
-use coretuner_core::port::{Backend, Policy, PredictorIdentity};
+use coretuner_core::port::{Backend, Policy, PolicyFault, PredictorIdentity};
 
 use crate::backend::{Measured, Settings, SimBackend, SimError};
 use crate::metrics::{collect_jobs, collect_metrics, distribution};
@@ -174,7 +174,7 @@ impl Watch {
         }
         if let Some(fault) = &report.fault {
             *self.stats.faults.entry(fault.kind.name().to_owned()).or_insert(0) += 1;
-            self.stats.first_fault.get_or_insert_with(|| fault.to_string());
+            self.stats.first_fault.get_or_insert_with(|| in_words(fault));
         }
         self.stats.fallback_cycles += u64::from(report.fallback);
         self.stats.guest_memory_bytes_max = self.stats.guest_memory_bytes_max.max(report.memory_bytes);
@@ -197,10 +197,18 @@ impl Watch {
     }
 }
 
+/// The fault and what the policy said last: a panic's text is there, the fault itself names only the trap.
+fn in_words(fault: &PolicyFault) -> String {
+    match fault.output_tail.last() {
+        Some(line) => format!("{fault}; the policy's last words: {line}"),
+        None => fault.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use coretuner_contract::cluster::Delta;
-    use coretuner_core::port::{Answer, FaultKind, PolicyFault, PolicyIdentity};
+    use coretuner_core::port::{Answer, FaultKind, PolicyIdentity};
 
     use super::*;
     use crate::profile::ProfilePredictor;

@@ -279,8 +279,8 @@ fn the_list_of_published_traces_needs_no_network() {
     assert!(text.contains("philly") && text.contains("MIT") && text.contains("openb-default"), "{text}");
 }
 
-/// A short run of `fifo` that needs no predictions.
-const SHORT: [&str; 10] =
+/// A short run without the model.
+pub(super) const SHORT: [&str; 10] =
     ["--jobs", "30", "--nodes", "2", "--load", "4", "--predictor", "profile", "--gangs", "single"];
 
 fn fifo() -> String {

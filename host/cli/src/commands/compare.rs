@@ -164,6 +164,9 @@ fn write(args: &CompareArgs, places: &Places<'_>, comparison: &Comparison) -> Re
         folder.write("jobs.csv", &csv_files::all_jobs(comparison))?;
     }
     places.write_report(|| report::comparison_page(comparison))?;
+    if args.output.json {
+        output::warn(&table::comparison_warnings(comparison));
+    }
     output::print(&if args.output.json { json } else { table::print_comparison(comparison) })?;
     Ok(())
 }

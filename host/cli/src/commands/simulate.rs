@@ -74,6 +74,10 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<(), CliError> {
         folder.write("series.csv", &csv_files::series(&result))?;
     }
     places.write_report(|| report::run_page(&result))?;
+    if args.output.json {
+        // The table has them in it; who only keeps the JSON must hear of them too.
+        output::warn(&table::warnings(&result.policy.name, &result));
+    }
     output::print(&if args.output.json { json } else { table::print_run(&result) })?;
     Ok(())
 }

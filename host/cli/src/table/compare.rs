@@ -33,11 +33,8 @@ pub(crate) fn print_comparison(comparison: &Comparison) -> String {
         comparison.seeds.len(),
         if comparison.seeds.len() == 1 { "" } else { "s" }
     );
-    for cell in &comparison.cells {
-        let label = comparison.labels.get(cell.policy).map_or("?", String::as_str);
-        for line in warnings(&format!("{label} (seed {})", cell.seed), &cell.result) {
-            out.push_str(&format!("!! {line}\n"));
-        }
+    for line in comparison_warnings(comparison) {
+        out.push_str(&format!("!! {line}\n"));
     }
     for (load, jobs_per_hour) in comparison.loads.iter().enumerate() {
         out.push('\n');
@@ -51,6 +48,15 @@ pub(crate) fn print_comparison(comparison: &Comparison) -> String {
     out.push_str(&format!("{}\n", interval_note(comparison)));
     out.push_str(&footer(first));
     out
+}
+
+/// Loud lines of all runs.
+pub(crate) fn comparison_warnings(comparison: &Comparison) -> Vec<String> {
+    let lines = comparison.cells.iter().flat_map(|cell| {
+        let label = comparison.labels.get(cell.policy).map_or("?", String::as_str);
+        warnings(&format!("{label} (seed {})", cell.seed), &cell.result)
+    });
+    lines.collect()
 }
 
 /// The tables at one load, a row per policy: times with differences, then the cluster.
