@@ -5,6 +5,7 @@ mod cargo;
 mod command;
 mod error;
 mod files;
+mod model;
 mod process;
 mod setup;
 mod step;

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::setup::{guests, onnxruntime, toolchain};
 use crate::step::{Done, Steps};
-use crate::{cargo, files, process};
+use crate::{cargo, files, model, process};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -78,6 +78,7 @@ fn check(steps: &mut Steps, library: &Path) {
         command.env(onnxruntime::OVERRIDE, library).env("CORETUNER_SKIPPED_TESTS", skipped_tests());
         always(steps, &format!("{}: tests", workspace.name), command);
     }
+    model::check(steps);
 }
 
 impl Workspace {
