@@ -2,6 +2,8 @@
 //! published Synergy tables as predictor.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod chaos;
+
 use std::collections::BTreeMap;
 
 use coretuner_core::event::{Command, Event, RemovalReason};
@@ -41,6 +43,8 @@ pub struct Tables {
     pub spanning: Option<f64>,
     pub questions: u32,
     pub fails: bool,
+    /// Answers instead of the tables.
+    pub chaos: Option<chaos::Chaos>,
     pub log: Vec<String>,
 }
 
@@ -71,6 +75,9 @@ impl Host for Tables {
         self.questions += 1;
         if self.fails {
             return Err(PredictError::Late);
+        }
+        if let (Some(chaos), Some(name)) = (&mut self.chaos, self.models.get(&request.jobs[0].0)) {
+            return chaos.answer(request, name);
         }
         let (mut mean, mut half) = (Vec::new(), Vec::new());
         self.kinds.insert(request.gpu_kind);
@@ -112,6 +119,10 @@ pub struct World<P> {
     /// Speed that jobs show, as a part of what is predicted.
     pub truth: f64,
     policy: Instance<P>,
+    /// Gets the same deltas and must give the same plans.
+    twin: Option<Instance<P>>,
+    /// Happens while the next plan is made.
+    pub meanwhile: Vec<Event>,
     cursor: Cursor,
     verdicts: Vec<coretuner_core::judge::Verdict>,
     next_job: u32,
@@ -161,7 +172,25 @@ impl<P: Policy> World<P> {
             state.apply(0, &Event::NodeSet { id: NodeId(id as u32), spec }).unwrap();
         }
         let (host, cursor) = (Tables::default(), Cursor::new());
-        Self { state, host, truth: 1.0, policy, cursor, verdicts: Vec::new(), next_job: 0 }
+        Self {
+            state,
+            host,
+            truth: 1.0,
+            policy,
+            twin: None,
+            meanwhile: Vec::new(),
+            cursor,
+            verdicts: Vec::new(),
+            next_job: 0,
+        }
+    }
+
+    /// From the first cycle on, a second instance gets the same deltas and must give the same plans.
+    pub fn with_twin(mut self, config: &str) -> Self {
+        let mut twin = Instance::new();
+        twin.configure(config).unwrap();
+        self.twin = Some(twin);
+        self
     }
 
     pub fn event(&mut self, event: &Event) {
@@ -233,6 +262,12 @@ impl<P: Policy> World<P> {
         self.state.advance(self.state.now_ns() + after_s * SECOND);
         let delta = self.cursor.delta(&self.state, trigger, &self.verdicts);
         let plan = self.policy.decide(&delta, HostHandle::new(&mut self.host)).unwrap();
+        if let Some(twin) = &mut self.twin {
+            assert_eq!(twin.decide(&delta, HostHandle::new(&mut self.host)).unwrap(), plan);
+        }
+        for event in std::mem::take(&mut self.meanwhile) {
+            self.event(&event);
+        }
         let judgement = self.state.judge(self.state.now_ns(), &plan);
         self.verdicts = judgement.verdicts.clone();
         self.state.check_invariants().unwrap();

@@ -34,7 +34,7 @@ pub struct Surface<'a> {
     pub cpu: &'a [u32],
     /// Ascending, without repeats.
     pub memory: &'a [u32],
-    /// Row-major `[cpu][memory]`, any unit of speed; NaN where nothing is known.
+    /// Row-major `[cpu][memory]`, any unit of speed; not a finite number where nothing is known.
     pub speed: &'a [f32],
 }
 
@@ -141,9 +141,10 @@ impl<'a> Values<'a> {
         usable.then(|| Self { surface, scale: weight / f64::from(at_share) })
     }
 
-    /// NaN where the surface knows nothing.
+    /// NaN where the surface knows nothing; what is no speed counts as that.
     fn value(&self, cpu: usize, memory: usize) -> f64 {
-        f64::from(self.surface.speed[cpu * self.surface.memory.len() + memory]) * self.scale
+        let speed = self.surface.speed[cpu * self.surface.memory.len() + memory];
+        if speed.is_finite() { f64::from(speed) * self.scale } else { f64::NAN }
     }
 
     fn point(&self, cpu: usize, memory: usize) -> Point {
@@ -241,6 +242,7 @@ mod tests {
         let cpus = |speed: &[f32]| ask(speed).unwrap().points().iter().map(|point| point.cpu).collect::<Vec<_>>();
         assert_eq!(cpus(&[nan, 2.0, nan]), [2]);
         assert_eq!(cpus(&[nan, 2.0, 3.0]), [2, 3]);
+        assert_eq!(cpus(&[f32::INFINITY, 2.0, f32::INFINITY]), [2], "no speed is infinite");
     }
 
     #[test]
