@@ -12,6 +12,8 @@ DATA = Path(__file__).resolve().parent.parent / "data"
 IMAGENET_SAMPLES = 1_281_167
 # A curve is CPU-sensitive when its slowest point is this much slower than its fastest.
 SENSITIVE_RATIO = 1.1
+# Applications of the scaling tables that train a model of the other tables.
+TRAINS = {"imagenet": "resnet50", "cifar10": "resnet18", "deepspeech2": "deepspeech", "bert": "bert_base"}
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,13 @@ def grouped(table, key, x, y):
     return {k: sorted(v) for k, v in out.items()}
 
 
-def cpu_curves():
-    """All CPU curves: Synergy's figure first, then Synergy's tables, each in the order of its file."""
+def table_models():
+    """Names of the models in Synergy's tables, in the order of the file."""
+    return list(grouped(rows("synergy_table.csv"), "model", "cores_per_gpu", "relative_throughput"))
+
+
+def cpu_curves(without=None):
+    """CPU curves but those of one model: Synergy's figure first, then Synergy's tables, each in the order of its file."""
     known = models()
     out = []
     for name, points in grouped(rows("synergy_figure2.csv"), "model", "cores_per_gpu", "epoch_s").items():
@@ -98,13 +105,16 @@ def cpu_curves():
     for name, points in grouped(rows("synergy_table.csv"), "model", "cores_per_gpu", "relative_throughput").items():
         cores, relative = (np.array(v) for v in zip(*points))
         out.append(Curve("table", known[name], cores, step[name] / relative))
-    return out
+    return [curve for curve in out if curve.model.name != without]
 
 
-def scalings():
+def scalings(without=None):
+    """Scaling tables but those of applications that train one model."""
     params = {r["application"]: number(r["params_m"]) for r in rows("pollux_applications.csv")}
     jobs = {}
     for r in rows("pollux_scaling.csv"):
+        if without and TRAINS.get(r["application"]) == without:
+            continue
         cell = (float(r["gpus"]), float(r["nodes"]), float(r["step_s"]))
         jobs.setdefault((r["application"], int(r["batch_per_gpu"])), []).append(cell)
     out = []

@@ -17,6 +17,8 @@ pub(crate) enum Error {
     Unfinished { policy: String, finished: u64, counted: u64 },
     #[error("the running jobs have no bound: not even their proportional shares fit the cluster")]
     Bound,
+    #[error("failed to open the predictors that were trained without a model: {0}")]
+    HeldOut(String),
     #[error("the policy failed: {0}")]
     Policy(#[from] coretuner_core::port::PolicyFault),
     #[error("failed to make the cluster: {0}")]

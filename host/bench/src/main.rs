@@ -5,6 +5,7 @@ mod decision;
 mod error;
 mod ingredients;
 mod jct_order;
+mod jct_predicted;
 mod jct_synergy;
 mod latency;
 mod lp_share;
@@ -43,6 +44,12 @@ enum Figure {
         #[command(flatten)]
         part: Part,
     },
+    /// The same with predictions of models that the predictor has never seen.
+    JctPredicted {
+        guests: PathBuf,
+        #[command(flatten)]
+        part: Part,
+    },
     /// Order and allocation together, beyond Synergy-Tune's capacity.
     JctOrder {
         guests: PathBuf,
@@ -71,6 +78,7 @@ impl Figure {
             Self::SimulateScale { guests } => scale::measure(guests),
             Self::OneRun { run } => scale::one_run(run),
             Self::JctSynergy { guests, part } => jct_synergy::measure(guests, part),
+            Self::JctPredicted { guests, part } => jct_predicted::measure(guests, part),
             Self::JctOrder { guests, part } => jct_order::measure(guests, part),
             Self::Ingredients { guests, part } => ingredients::measure(guests, part),
             Self::LpShare { guests, part } => lp_share::measure(guests, part),

@@ -9,5 +9,5 @@ mod stage;
 pub(crate) use batch::all;
 pub(crate) use contender::{Contender, Time};
 pub(crate) use load::{Cell, ORDERS, Order, SERVERS};
-pub(crate) use run::{Costs, Outcome, WINDOW, job_times, no_predictor, run};
+pub(crate) use run::{Costs, Outcome, WINDOW, job_times, job_times_predicted, no_predictor, run};
 pub(crate) use stage::Stage;

@@ -12,6 +12,8 @@ pub(crate) struct Figure {
     pub(crate) matrix: bool,
     /// Whether a part of it can be measured (`--seeds`, `--cells`).
     pub(crate) in_parts: bool,
+    /// Whether it needs ONNX Runtime.
+    pub(crate) predicts: bool,
 }
 
 /// Every figure, in the order of `docs/figures.md`.
@@ -26,6 +28,7 @@ pub(crate) const FIGURES: &[Figure] = &[
             fastest of 60 batches counts. The crossing is `best-fit` with nothing waiting, native time taken off.",
         matrix: false,
         in_parts: false,
+        predicts: false,
     },
     Figure {
         name: "decision-latency",
@@ -40,6 +43,7 @@ pub(crate) const FIGURES: &[Figure] = &[
             exponent of a power law by least squares on logarithms.",
         matrix: true,
         in_parts: true,
+        predicts: false,
     },
     Figure {
         name: "simulate-scale",
@@ -50,6 +54,7 @@ pub(crate) const FIGURES: &[Figure] = &[
             Reading the trace is not in the wall time.",
         matrix: false,
         in_parts: false,
+        predicts: false,
     },
     Figure {
         name: "jct-synergy",
@@ -66,6 +71,18 @@ pub(crate) const FIGURES: &[Figure] = &[
             everybody. All policies run as components, with fuel metering.",
         matrix: true,
         in_parts: true,
+        predicts: false,
+    },
+    Figure {
+        name: "jct-predicted",
+        about: "the same at rho 0.95 with predictions of models that the predictor has never seen",
+        method: "Cells, seeds and window of `jct-synergy` at rho 0.95. The predictor is the shipped form, one file per model \
+            of the workload, trained without any row of that model (`models/heldout`). Calibrated: speeds of running \
+            jobs teach it, and the policy may probe. As trained: it learns nothing, and the policy does not probe. The \
+            configuration is the shipped one. Synergy-Tune has exact demands, as after its profiling of every job.",
+        matrix: true,
+        in_parts: true,
+        predicts: true,
     },
     Figure {
         name: "lp-share",
@@ -78,6 +95,7 @@ pub(crate) const FIGURES: &[Figure] = &[
             intervals; throughput is the sum of speeds over time.",
         matrix: true,
         in_parts: true,
+        predicts: false,
     },
     Figure {
         name: "jct-order",
@@ -89,6 +107,7 @@ pub(crate) const FIGURES: &[Figure] = &[
             confidence intervals; the best order is that with the least mean over all seeds.",
         matrix: true,
         in_parts: true,
+        predicts: false,
     },
     Figure {
         name: "ingredients",
@@ -98,6 +117,7 @@ pub(crate) const FIGURES: &[Figure] = &[
             `jct-synergy` (rho 0.95, SRTF). Geometric means over 5 seeds with 95 % confidence intervals.",
         matrix: true,
         in_parts: true,
+        predicts: false,
     },
 ];
 

@@ -4,7 +4,7 @@ use super::registry::{FIGURES, Figure, find};
 use super::result::{Value, json, table};
 use super::{machine, page};
 use crate::error::Error;
-use crate::setup::guests;
+use crate::setup::{guests, onnxruntime};
 use crate::step::{Done, Steps};
 use crate::{cargo, files, process};
 use std::process::Command;
@@ -73,6 +73,7 @@ fn unknown(name: &str) -> Error {
 fn measure(figure: &Figure, part: &[String]) -> Result<Vec<Value>, Error> {
     let mut steps = Steps::new();
     guests::build(&mut steps, &[])?;
+    let library = if figure.predicts { Some(onnxruntime::fetch(&mut steps)?) } else { None };
     steps.run("build the measuring program", || {
         let mut command = cargo::cargo();
         command.args(["build", "--profile", PROFILE, "--package", "coretuner-bench", "--manifest-path"]);
@@ -81,6 +82,9 @@ fn measure(figure: &Figure, part: &[String]) -> Result<Vec<Value>, Error> {
     let mut values = Vec::new();
     steps.run(&format!("measure {}", figure.name), || {
         let mut command = Command::new(files::target().join(PROFILE).join("coretuner-bench"));
+        if let Some(library) = &library {
+            command.env(onnxruntime::OVERRIDE, library);
+        }
         let text = process::capture_output(command.arg(figure.name).arg(guests::folder()).args(part))?;
         values = serde_json::from_str(&text)
             .map_err(|error| Error::Output { command: process::shown(&command), detail: error.to_string() })?;
