@@ -6,20 +6,7 @@ mod world;
 use coretuner_core::event::Event;
 use coretuner_core::model::{JobId, NodeId, NodeState};
 use coretuner_policy_coretuner::CoreTuner;
-use world::{SERVER, World};
-
-/// Splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u32) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % u64::from(bound)) as u32
-    }
-}
+use world::{Random, SERVER, World};
 
 const MODELS: [&str; 8] = ["alexnet", "shufflenet", "res18", "mobilenet", "m5", "deepspeech", "gnmt", "lstm"];
 

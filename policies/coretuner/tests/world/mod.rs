@@ -112,6 +112,20 @@ impl Host for Tables {
     }
 }
 
+/// Splitmix64.
+pub struct Random(pub u64);
+
+impl Random {
+    /// Less than `bound`.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % u64::from(bound)) as u32
+    }
+}
+
 /// State, policy and predictor.
 pub struct World<P> {
     pub state: State,

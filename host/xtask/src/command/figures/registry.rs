@@ -21,10 +21,10 @@ pub(crate) const FIGURES: &[Figure] = &[
     Figure {
         name: "decision-cost",
         about: "one decision in WebAssembly against the identical policy code natively; cost of crossing per cycle",
-        method: "A cluster of 8-GPU servers with about four of five GPUs taken and four jobs waiting; each decision sees \
-            an unchanged cluster and decides again. `best-fit` (in `examples/`) looks at every node for every job; \
-            `coretuner` is the shipped policy with its default configuration. Production metering (epoch deadlines). \
-            Both sides answer the same deltas with the same plans (checked), run in turns in one process, and the \
+        method: "A cluster of 8-GPU servers with about four of five GPUs taken and four jobs waiting; `best-fit` \
+            (in `examples/`) sees an unchanged cluster and looks at every node for every job; `coretuner`, the shipped \
+            policy with its default configuration, sees a node with jobs being closed and opened again in \
+            turns. Production metering (epoch deadlines). Both sides answer the same deltas with the same plans (checked), run in turns in one process, and the \
             fastest of 60 batches counts. The crossing is `best-fit` with nothing waiting, native time taken off.",
         matrix: false,
         in_parts: false,
