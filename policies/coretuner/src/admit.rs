@@ -18,8 +18,8 @@ use crate::roster::Roster;
 use crate::span::split;
 use crate::targets::Market;
 
-/// Nodes looked at in search of room per cycle: each search looks at every node.
-const ROOM_NODES_MAX: usize = 100_000;
+/// Searches for room per plan: of each profile that finds no place at most one fails, and those that move jobs are dear.
+const ROOM_SEARCHES_MAX: u32 = 512;
 
 /// Jobs without GPUs of one profile that are placed in one go.
 const FIXED_AT_ONCE_MAX: usize = 256;
@@ -34,7 +34,7 @@ pub(crate) struct Admission<'a> {
     pub(crate) short: BTreeMap<ProfileId, Wait>,
     placed: BTreeSet<JobId>,
     extra: BTreeMap<ClassNo, u32>,
-    room_nodes: usize,
+    room_searches: u32,
 }
 
 impl<'a> Admission<'a> {
@@ -46,7 +46,7 @@ impl<'a> Admission<'a> {
             short: BTreeMap::new(),
             placed: BTreeSet::new(),
             extra: BTreeMap::new(),
-            room_nodes: 0,
+            room_searches: 0,
         }
     }
 
@@ -162,7 +162,7 @@ impl<'a> Admission<'a> {
         admitted: &[Seeker],
     ) -> BTreeMap<JobId, ClassNo> {
         let mut classes = BTreeMap::new();
-        let Some(shape) = draft.fleet.commonest_shape() else { return classes };
+        let Some(shape) = desk.home else { return classes };
         for seeker in admitted {
             if desk.profile(seeker.profile).gang().is_some() {
                 let class = desk.class(seeker.job, seeker.profile, shape, Pin::FREE);
@@ -192,9 +192,8 @@ impl<'a> Admission<'a> {
         if place_gang(desk, draft, market, seeker) {
             return Ok(());
         }
-        let look = self.room_nodes < ROOM_NODES_MAX;
-        if desk.config.room && seeker.gpus > 1 && look {
-            self.room_nodes += desk.cluster.node_count();
+        if desk.config.room && seeker.gpus > 1 && self.room_searches < ROOM_SEARCHES_MAX {
+            self.room_searches += 1;
             if make_room(desk, draft, market, seeker, self.profile_of) {
                 return Ok(());
             }
@@ -203,7 +202,7 @@ impl<'a> Admission<'a> {
             return Err(why(draft, seeker));
         }
         if desk.config.span_speed_min > 0.0 {
-            return split(desk, draft, seeker, look);
+            return split(desk, draft, seeker);
         }
         if split_gang(desk, draft, seeker) { Ok(()) } else { Err(why(draft, seeker)) }
     }

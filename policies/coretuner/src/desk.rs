@@ -4,9 +4,9 @@ use coretuner_sdk::solve::{Amount, Options};
 use coretuner_sdk::{Cluster, Job, JobId, NodeId};
 
 use crate::axes::units;
+use crate::berth::Resident;
 use crate::classes::{ClassNo, Classes, Key, Pin, Sources};
 use crate::config::Config;
-use crate::fleet::Resident;
 use crate::oracle::Oracle;
 use crate::profile::{Profile, ProfileId, Profiles};
 use crate::shape::{ShapeId, Shapes};
@@ -18,6 +18,8 @@ pub(crate) struct Desk<'a, 'h> {
     pub(crate) profiles: &'a Profiles,
     pub(crate) classes: &'a mut Classes,
     pub(crate) oracle: Oracle<'a, 'h>,
+    /// The shape with most GPUs: where lengths and targets of jobs are compared.
+    pub(crate) home: Option<ShapeId>,
 }
 
 impl Desk<'_, '_> {
@@ -47,7 +49,12 @@ impl Desk<'_, '_> {
     ) -> Resident {
         let options = self.options(class);
         let base_units = units(&self.shapes.get(shape).lattice, options.base().amount());
-        Resident { job, class, gpus, base_units, peak: options.peak().amount(), held }
+        Resident { job, class, gpus, base_units, peak: options.peak().amount(), held, movable: self.may_move(job) }
+    }
+
+    /// A job that was only just placed moves freely, a running one if it may be interrupted.
+    pub(crate) fn may_move(&self, job: JobId) -> bool {
+        self.cluster.job(job).is_some_and(|job| job.is_waiting() || job.preemptible && only_node(job).is_some())
     }
 
     /// Whether a job may use a node.

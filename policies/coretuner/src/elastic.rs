@@ -1,15 +1,14 @@
 //! Elastic jobs: GPUs that nobody waits for go to whom they help most, and back to those who wait.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use coretuner_sdk::{Job, JobId, NodeId};
 
 use crate::admit::Admission;
+use crate::berth::{Berth, Resident};
 use crate::classes::Pin;
 use crate::desk::Desk;
 use crate::draft::Draft;
-use crate::fleet::{Berth, Resident};
 use crate::members::{
     HORIZON_S, Member, Scene, base_value, has_room_to_grow, is_elastic, member, sized, value, wanted,
 };
@@ -76,8 +75,8 @@ impl Elastic {
         scene: Scene<'_>,
     ) {
         let mut line = admission.roster.line();
+        let mut by_node = self.givers(desk, draft, scene);
         while let Some((ticket, profile)) = line.pop() {
-            let by_node = self.givers(desk, draft, scene);
             if self.left == 0 || by_node.is_empty() {
                 return;
             }
@@ -96,6 +95,7 @@ impl Elastic {
                 self.shrink(desk, draft, ticket.job, deal);
                 admission.note_placed(ticket.job, &mut draft.changes);
                 line.advance(profile);
+                by_node = self.givers(desk, draft, scene);
             }
         }
     }
@@ -232,7 +232,7 @@ fn pays(desk: &mut Desk<'_, '_>, scene: Scene<'_>, ticket: Ticket, deal: &Deal) 
     }
     let first = deal.givers.iter().all(|(giver, _)| {
         let job = desk.cluster.job(giver.job);
-        job.is_some_and(|job| ticket < ticket_of(desk, scene.fleet, scene.paces, job, giver.profile))
+        job.is_some_and(|job| ticket < ticket_of(desk, scene.paces, job, giver.profile))
     });
     let lost: f64 = deal.givers.iter().map(|(giver, _)| giver.lost).sum();
     first && desk.options(deal.comes.class).base().value * HORIZON_S > lost
@@ -291,9 +291,7 @@ fn best_growth(
 fn grounds(desk: &Desk<'_, '_>, draft: &Draft<'_>, member: &Member) -> Vec<NodeId> {
     let allowed = |berth: &&Berth| berth.id != member.node && desk.allows(member.profile, berth.id);
     let others = draft.all_spots(member.gang.gpus + member.gpus_per_worker).filter(allowed);
-    let mut others: Vec<_> = others.map(|berth| (Reverse(berth.gpus_free), berth.id)).collect();
-    others.sort_unstable();
-    std::iter::once(member.node).chain(others.into_iter().take(OTHER_NODES_MAX).map(|(_, node)| node)).collect()
+    std::iter::once(member.node).chain(others.take(OTHER_NODES_MAX).map(|berth| berth.id)).collect()
 }
 
 /// What a job with so many workers gains there; none where it does not fit.

@@ -111,7 +111,7 @@ fn tell_probe(desk: &Desk<'_, '_>, probes: &Probes, mut step: Move) -> Move {
 
 /// Value of what a running gang holds now, where that is one of its options.
 fn value_held(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job) -> Option<f64> {
-    let berth = draft.fleet.get(only_node(job)?)?;
+    let berth = draft.original(only_node(job)?)?;
     let gang = berth.gangs.iter().find(|gang| gang.job == job.id)?;
     let points = desk.options(gang.class).points();
     points.iter().find(|point| Some(point.amount()) == gang.held).map(|point| point.value)

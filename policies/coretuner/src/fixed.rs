@@ -1,13 +1,11 @@
 //! Jobs that are placed as requested: CPU-only jobs, parts of a GPU, jobs of several groups.
 
-use std::cmp::Reverse;
-
 use coretuner_sdk::solve::Amount;
 use coretuner_sdk::{Allocation, JobId, NodeId};
 
+use crate::berth::Berth;
 use crate::desk::Desk;
 use crate::draft::Draft;
-use crate::fleet::Berth;
 use crate::members::value;
 use crate::profile::{Crew, ProfileId};
 
@@ -22,9 +20,9 @@ pub(crate) fn place_fixed(
     profile: ProfileId,
     crews: &[Crew],
 ) -> bool {
-    let before = (draft.changes.clone(), draft.gpus_free);
+    draft.try_out();
     let rows = on_one_node(desk, draft, profile, crews).or_else(|| spread(desk, draft, profile, crews));
-    (draft.changes, draft.gpus_free) = before;
+    draft.take_back();
     match rows {
         Some(rows) if !rows.is_empty() => {
             draft.set_apart(job, rows);
@@ -40,8 +38,8 @@ fn on_one_node(
     profile: ProfileId,
     crews: &[Crew],
 ) -> Option<Vec<Allocation>> {
-    let node =
-        best_node(desk, draft, profile, &|desk, berth| fits_all(desk, berth, crews), (has_gpus(crews), total(crews)))?;
+    let need = (total(crews), share(crews));
+    let node = best_node(desk, draft, profile, &|desk, berth| fits_all(desk, berth, crews), need)?;
     Some(crews.iter().map(|crew| row(crew, node, crew.workers)).collect())
 }
 
@@ -64,7 +62,7 @@ fn spread(
     let mut rows: Vec<Allocation> = Vec::new();
     for crew in crews {
         for _ in 0..crew.workers {
-            let need = (crew.gpu_milli > 0, amount(crew, 1));
+            let need = (amount(crew, 1), share(std::slice::from_ref(crew)));
             let node = best_node(desk, draft, profile, &|desk, berth| fits(desk, berth, crew, 1), need)?;
             draft.edit(node, |berth| {
                 berth.reserve(amount(crew, 1));
@@ -80,31 +78,24 @@ fn spread(
 }
 
 /// Without GPUs: nodes without GPUs first, then where least is lost, then where most CPU is left. With GPUs: where least is
-/// lost, then the fewest free ones.
+/// lost, then the fewest free ones. `need` and the GPU of a worker say which nodes are not looked at.
 fn best_node(
     desk: &mut Desk<'_, '_>,
     draft: &Draft<'_>,
     profile: ProfileId,
     fits: &dyn Fn(&Desk<'_, '_>, &Berth) -> bool,
-    (gpus, need): (bool, Amount),
+    (need, share): (Amount, Option<u32>),
 ) -> Option<NodeId> {
-    let usable = |berth: &&Berth| {
-        let right = berth.open && (!gpus || berth.shape.is_some());
-        right && desk.allows(profile, berth.id) && fits(desk, berth)
-    };
-    let rank = |berth: &Berth| {
-        let free = if gpus { berth.gpus_free } else { 0 };
-        (berth.shape.is_some(), free, Reverse(spare(desk, berth).cpu), berth.id)
-    };
-    let current = draft.fleet.iter().filter_map(|berth| draft.get(berth.id));
-    let ranked = current.filter(usable).map(|berth| (rank(berth), berth));
+    let usable = |berth: &&Berth| desk.allows(profile, berth.id) && fits(desk, berth);
+    let mut ranked = draft.fleet.index().with_spare(need, share).filter_map(|node| draft.get(node)).filter(usable);
     if draft.typical.is_empty() {
-        return ranked.min_by_key(|(rank, _)| *rank).map(|(_, berth)| berth.id);
+        return ranked.next().map(|berth| berth.id);
     }
-    let mut ranked: Vec<_> = ranked.collect();
-    ranked.sort_unstable_by_key(|(rank, _)| *rank);
-    ranked.truncate(WEIGHED_MAX);
-    let weighed = ranked.into_iter().map(|(rank, berth)| ((rank.0, loss(desk, draft, berth, need), rank), berth.id));
+    let ranked: Vec<&Berth> = ranked.take(WEIGHED_MAX).collect();
+    let weighed = ranked
+        .into_iter()
+        .enumerate()
+        .map(|(rank, berth)| ((berth.shape.is_some(), loss(desk, draft, berth, need), rank), berth.id));
     weighed.min_by_key(|(rank, _)| *rank).map(|(_, node)| node)
 }
 
@@ -116,17 +107,6 @@ fn loss(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, berth: &Berth, need: Amount)
     after.reserve(need);
     let lost = value(desk, berth).zip(value(desk, &after)).map_or(0.0, |(before, after)| before - after);
     strands + (lost * 1e3).round_ties_even() as i64
-}
-
-/// What is left beside the bases of the gangs on a node; rounded, to compare nodes.
-fn spare(desk: &Desk<'_, '_>, berth: &Berth) -> Amount {
-    let Some(shape) = berth.shape else { return berth.capacity };
-    let lattice = desk.shapes.get(shape).lattice;
-    let (cpu, memory) = berth.base_units();
-    Amount {
-        cpu: berth.capacity.cpu.saturating_sub(lattice.cpu.amount(cpu)),
-        memory: berth.capacity.memory.saturating_sub(lattice.memory.amount(memory)),
-    }
 }
 
 /// Whether the bases of all gangs of a node still fit when `need` is taken.
@@ -167,8 +147,9 @@ fn amount(crew: &Crew, workers: u32) -> Amount {
     Amount { cpu: crew.cpu_milli.saturating_mul(workers), memory: crew.memory_mib.saturating_mul(workers) }
 }
 
-fn has_gpus(crews: &[Crew]) -> bool {
-    crews.iter().any(|crew| crew.gpu_milli > 0)
+/// GPU of the worker that needs most of one, thousandths; none without GPUs.
+fn share(crews: &[Crew]) -> Option<u32> {
+    crews.iter().map(|crew| crew.gpu_milli).max().filter(|gpu_milli| *gpu_milli > 0)
 }
 
 fn total(crews: &[Crew]) -> Amount {

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use coretuner_sdk::solve::Amount;
 use coretuner_sdk::{Cycle, Job, JobId, KindId, Node, NodeId, NodeState, Refusal};
 
+use crate::berth::Berth;
 use crate::classes::{Classes, Pin};
 use crate::config::Config;
 use crate::desk::Desk;
-use crate::fleet::{Berth, Fleet};
+use crate::fleet::Fleet;
 use crate::mix::Mix;
 use crate::oracle::Oracle;
 use crate::probe::Probes;
@@ -91,12 +92,15 @@ impl Book {
             nodes.extend(job.allocations.iter().map(|row| row.node));
         }
         news.places = everything || changes.released || changes.classes || !changes.arrived.is_empty();
+        let home = self.fleet.commonest_shape();
         let reshaped = self.follow_nodes(config, cycle, nodes, &mut news);
         self.start_probes(config, cycle, &mut news);
-        let rekey = (reshaped || changes.classes) && config.order.by_length();
-        if rekey {
-            self.paces.clear();
-            jobs.extend(self.jobs.keys().copied());
+        if config.order.by_length() {
+            news.places |= (reshaped || changes.classes) && cycle.cluster.waiting_count() > 0;
+            if self.fleet.commonest_shape() != home {
+                self.paces.clear();
+                jobs.extend(self.roster.jobs());
+            }
         }
         self.queue(config, cycle, &jobs);
         news.places |= jobs.iter().any(|job| cycle.cluster.job(*job).is_some_and(Job::is_waiting));
@@ -226,6 +230,7 @@ impl Book {
         let mut berth = Berth {
             id: node.id,
             shape,
+            lattice: shape.map(|shape| self.shapes.get(shape).lattice),
             open: node.state == NodeState::Schedulable,
             draining: node.state == NodeState::Draining,
             devices: node.devices,
@@ -259,8 +264,9 @@ impl Book {
 
     fn desk<'a, 'h>(&'a mut self, config: &'a Config, cycle: &'a mut Cycle<'h>) -> Desk<'a, 'h> {
         let oracle = Oracle { host: &mut cycle.host, speaker: None, failures: 0 };
-        let Self { shapes, profiles, classes, .. } = self;
-        Desk { config, cluster: cycle.cluster, shapes, profiles, classes, oracle }
+        let Self { shapes, profiles, classes, fleet, .. } = self;
+        let home = fleet.commonest_shape();
+        Desk { config, cluster: cycle.cluster, shapes, profiles, classes, oracle, home }
     }
 
     /// Puts waiting jobs in line and takes others out of it.
@@ -273,9 +279,9 @@ impl Book {
                 self.roster.remove(job.id);
                 continue;
             };
-            let (fleet, paces) = (std::mem::take(&mut self.fleet), std::mem::take(&mut self.paces));
-            let ticket = ticket(&mut self.desk(config, cycle), &fleet, &paces, job, profile);
-            (self.fleet, self.paces) = (fleet, paces);
+            let paces = std::mem::take(&mut self.paces);
+            let ticket = ticket(&mut self.desk(config, cycle), &paces, job, profile);
+            self.paces = paces;
             self.roster.set(profile, ticket);
             self.untold.insert(job.id);
         }

@@ -8,21 +8,22 @@ use std::collections::BTreeSet;
 use coretuner_sdk::{GpuKind, Job, JobId, NodeId};
 
 use crate::admit::Admission;
+use crate::berth::Berth;
 use crate::classes::Pin;
 use crate::desk::{Desk, only_node};
 use crate::draft::Draft;
-use crate::fleet::Berth;
 use crate::members::wanted;
 use crate::place::{Seeker, base_fits, settle, shapes_of};
 use crate::reasons::Cause;
-use crate::room::{ProfileOf, may_move};
+use crate::room::ProfileOf;
 use crate::shape::ShapeId;
 
 /// A gain is counted for at most this long, seconds.
 const HORIZON_S: f64 = 3600.0;
 
-/// Running jobs looked at per plan.
-const LOOKED_AT_MAX: usize = 512;
+/// Running jobs looked at per plan, and those of them that may change places: the oldest.
+const LOOKED_AT_MAX: usize = 4096;
+const MOVERS_MAX: usize = 512;
 
 /// Jobs of each side tried for an exchange.
 const TRIED_MAX: usize = 4;
@@ -65,8 +66,8 @@ impl Claims {
             others.map(|claim| u64::from(claim.gpus)).sum::<u64>()
         };
         let free = |kind: GpuKind| {
-            let of_kind = |berth: &&Berth| berth.shape.is_some_and(|shape| desk.shapes.get(shape).gpu_kind == kind);
-            draft.all_spots(1).filter(of_kind).map(|berth| u64::from(berth.gpus_free)).sum::<u64>()
+            let of_kind = desk.shapes.ids().filter(|shape| desk.shapes.get(*shape).gpu_kind == kind);
+            of_kind.map(|shape| draft.fleet.index().gpus_free_of(shape)).sum::<u64>()
         };
         let spoken = |kind: &GpuKind| ahead(*kind) > 0 && free(*kind) < ahead(*kind) + u64::from(seeker.gpus);
         kinds.into_iter().filter(spoken).collect()
@@ -130,7 +131,6 @@ impl Mover {
 pub(crate) fn trade(
     desk: &mut Desk<'_, '_>,
     draft: &mut Draft<'_>,
-    jobs: impl Iterator<Item = JobId>,
     profile_of: ProfileOf<'_>,
     admission: &Admission<'_>,
 ) {
@@ -138,9 +138,10 @@ pub(crate) fn trade(
         return;
     }
     let mut movers: Vec<Mover> = Vec::new();
-    for job in jobs {
-        movers.extend(mover(desk, draft, job, profile_of));
-        if movers.len() >= LOOKED_AT_MAX {
+    let cluster = desk.cluster;
+    for job in cluster.running().take(LOOKED_AT_MAX) {
+        movers.extend(mover(desk, draft, job.id, profile_of));
+        if movers.len() >= MOVERS_MAX {
             break;
         }
     }
@@ -153,7 +154,7 @@ pub(crate) fn trade(
 }
 
 fn mover(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, id: JobId, profile_of: ProfileOf<'_>) -> Option<Mover> {
-    let job = desk.cluster.job(id).filter(|job| job.is_running() && may_move(desk, id))?;
+    let job = desk.cluster.job(id).filter(|job| job.is_running() && desk.may_move(id))?;
     let profile = profile_of(id).filter(|_| !draft.changes.causes.contains_key(&id))?;
     let rights = desk.profile(profile).gang()?.rights;
     let node = only_node(job)?;
@@ -213,8 +214,8 @@ fn move_up(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, riser: &Mover, shape:
         let right = berth.shape == Some(shape) && desk.allows(riser.seeker.profile, berth.id);
         right && base_fits(desk, berth, &entry)
     };
-    let found = draft.all_spots(riser.seeker.gpus).filter(fits).min_by_key(|berth| (berth.gpus_free, berth.id));
-    let Some(node) = found.map(|berth| berth.id) else { return false };
+    let spots = draft.fleet.index().least_free(riser.seeker.gpus).filter_map(|node| draft.get(node));
+    let Some(node) = spots.filter(fits).map(|berth| berth.id).next() else { return false };
     draft.edit(riser.node, |berth| {
         berth.remove(riser.seeker.job);
     });
@@ -255,7 +256,7 @@ fn exchange(
 
 /// Nothing changes when a base does not fit.
 fn change_places(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, one: &Mover, other: &Mover) -> bool {
-    let before = (draft.changes.clone(), draft.gpus_free);
+    draft.try_out();
     for mover in [one, other] {
         draft.edit(mover.node, |berth| {
             berth.remove(mover.seeker.job);
@@ -267,10 +268,11 @@ fn change_places(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, one: &Mover, ot
         match entry.zip(berth).filter(|(entry, berth)| base_fits(desk, berth, entry)) {
             Some((entry, _)) => settle(desk, draft, mover.seeker, (to.node, to.shape, entry.class)),
             None => {
-                (draft.changes, draft.gpus_free) = before;
+                draft.take_back();
                 return false;
             }
         }
     }
+    draft.keep();
     true
 }

@@ -3,15 +3,19 @@
 
 mod admit;
 mod axes;
+mod berth;
 mod classes;
 mod config;
 mod desk;
 mod draft;
+#[cfg(test)]
+mod effort;
 mod elastic;
 mod emit;
 mod fixed;
 mod fleet;
 mod follow;
+mod index;
 mod kinds;
 mod members;
 mod mix;
@@ -28,6 +32,7 @@ mod roster;
 mod shape;
 mod share_out;
 mod span;
+mod spares;
 mod swaps;
 mod targets;
 mod tenure;

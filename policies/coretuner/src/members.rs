@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use coretuner_sdk::{JobId, NodeId};
 
 use crate::admit::Admission;
+use crate::berth::{Berth, Resident};
 use crate::classes::{ClassNo, Classes, Pin};
 use crate::desk::{Desk, only_node};
 use crate::draft::Draft;
-use crate::fleet::{Berth, Fleet, Resident};
 use crate::profile::ProfileId;
 use crate::rank::Paces;
 use crate::reasons::Cause;
@@ -19,7 +19,6 @@ pub(crate) const HORIZON_S: f64 = 3600.0;
 /// What a plan knows of running jobs.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
-    pub(crate) fleet: &'a Fleet,
     pub(crate) jobs: &'a BTreeMap<JobId, ProfileId>,
     pub(crate) paces: &'a Paces,
     /// Own running jobs that may have another number of workers.
@@ -87,8 +86,7 @@ pub(crate) fn member(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, scene: Scene<'_
     let cause = draft.changes.causes.get(&id);
     let (node, gang) = if job.is_waiting() || cause.is_some() {
         let own = matches!(cause, Some(Cause::Start | Cause::Grow { .. }));
-        let mut homes = draft.touched().filter(|_| own);
-        homes.find_map(|berth| Some((berth.id, *berth.gangs.iter().find(|gang| gang.job == id)?)))?
+        draft.home(id).filter(|_| own).map(|(berth, gang)| (berth.id, *gang))?
     } else {
         let node = only_node(job)?;
         (node, *draft.get(node)?.gangs.iter().find(|gang| gang.job == id)?)
@@ -112,6 +110,7 @@ pub(crate) fn member(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, scene: Scene<'_
 /// Whether a waiting job could use free GPUs, now or as soon as there are a few more beside them.
 pub(crate) fn wanted(desk: &Desk<'_, '_>, draft: &Draft<'_>, admission: &Admission<'_>) -> bool {
     let mut line = admission.roster.line();
+    let mut none_for = BTreeSet::new();
     while let Some((ticket, profile)) = line.pop() {
         if admission.is_placed(ticket.job) {
             line.advance(profile);
@@ -119,9 +118,14 @@ pub(crate) fn wanted(desk: &Desk<'_, '_>, draft: &Draft<'_>, admission: &Admissi
         }
         let gpus = u64::from(desk.profile(profile).gpus());
         let may_use = gpus > 0 && gpus <= draft.gpus_free;
-        if may_use && draft.all_spots(1).any(|berth| desk.allows(profile, berth.id)) {
+        let class = desk.profile(profile).class;
+        if !may_use || none_for.contains(&class) {
+            continue;
+        }
+        if draft.all_spots(1).any(|berth| desk.allows(profile, berth.id)) {
             return true;
         }
+        none_for.insert(class);
     }
     false
 }

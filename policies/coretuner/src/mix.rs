@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use coretuner_sdk::solve::Amount;
 
 use crate::axes::units;
+use crate::berth::Berth;
 use crate::classes::{Key, Pin};
 use crate::desk::Desk;
-use crate::fleet::Berth;
 use crate::profile::ProfileId;
 use crate::shape::ShapeId;
 

@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use coretuner_sdk::solve::Amount;
 use coretuner_sdk::{Allocation, JobId, NodeId};
 
+use crate::berth::Berth;
 use crate::classes::{ClassNo, Pin};
 use crate::desk::Desk;
 use crate::draft::Draft;
-use crate::fleet::Berth;
 use crate::profile::{Gang, ProfileId};
 use crate::shape::ShapeId;
 use crate::targets::Market;
@@ -39,14 +39,15 @@ pub(crate) fn place_gang(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, market:
     let shapes = shapes_of(desk, seeker);
     let mut best: Option<(Suit, ShapeId, ClassNo)> = None;
     let allowed = |node: NodeId| desk.allows(seeker.profile, node);
-    draft.spots(seeker.gpus, &allowed, &mut |berth| {
+    let base = |shape: ShapeId| shapes.iter().find(|entry| entry.shape == shape).map(|entry| entry.base_units);
+    draft.fleet.index().spots(seeker.gpus, &base, &allowed, &mut |node| {
+        let Some(berth) = draft.get(node) else { return };
         let entry = shapes.iter().find(|entry| Some(entry.shape) == berth.shape);
-        let Some(entry) = entry.filter(|entry| base_fits(desk, berth, entry)) else { return false };
+        let Some(entry) = entry.filter(|entry| base_fits(desk, berth, entry)) else { return };
         let suit = suit(desk, market, berth, (entry, seeker.gpus), draft);
         if best.as_ref().is_none_or(|best| suit > best.0) {
             best = Some((suit, entry.shape, entry.class));
         }
-        true
     });
     let Some((suit, shape, class)) = best else { return false };
     settle(desk, draft, seeker, (suit.lowest.0, shape, class));
@@ -60,7 +61,7 @@ pub(crate) fn settle(
     seeker: Seeker,
     (node, shape, class): (NodeId, ShapeId, ClassNo),
 ) {
-    let there = draft.fleet.get(node).and_then(|berth| berth.gangs.iter().find(|gang| gang.job == seeker.job));
+    let there = draft.original(node).and_then(|berth| berth.gangs.iter().find(|gang| gang.job == seeker.job));
     let resident = there.copied().unwrap_or_else(|| desk.resident(seeker.job, class, shape, seeker.gpus, None));
     draft.add_gang(node, resident);
 }
@@ -147,22 +148,25 @@ fn split_on(
     entry: &OnShape,
 ) -> Option<Vec<Allocation>> {
     let mut open: Vec<(Reverse<u32>, NodeId)> = Vec::new();
+    let base = desk.options(entry.class).base().amount();
+    let most = |berth: &Berth, left: u32| {
+        let most = left.min(berth.gpus_free / gang.gpus_per_worker.max(1));
+        (1..=most).rev().find(|workers| part_fits(desk, berth, entry, portion(base, *workers, gang.workers)))
+    };
     let mut visit = |berth: &Berth| {
-        if berth.shape == Some(entry.shape) {
+        let fits = berth.shape == Some(entry.shape) && most(berth, gang.workers).is_some();
+        if fits {
             open.push((Reverse(berth.gpus_free), berth.id));
         }
+        fits
     };
     all_open(desk, draft, seeker, gang.gpus_per_worker, &mut visit);
     open.sort_unstable();
-    let base = desk.options(entry.class).base().amount();
     let mut left = gang.workers;
     let mut rows = Vec::new();
     for (_, node) in open {
         let Some(berth) = draft.get(node) else { continue };
-        let workers = (1..=left.min(berth.gpus_free / gang.gpus_per_worker.max(1)))
-            .rev()
-            .find(|workers| part_fits(desk, berth, entry, portion(base, *workers, gang.workers)));
-        let Some(workers) = workers else { continue };
+        let Some(workers) = most(berth, left) else { continue };
         rows.push(row(node, gang, workers, portion(base, workers, gang.workers)));
         left -= workers;
         if left == 0 {
@@ -172,16 +176,24 @@ fn split_on(
     None
 }
 
-/// Every open node with enough free GPUs that the job may use.
+/// Nodes with as many free GPUs that a gang is split over, and that are looked at for it. More of either matter only in
+/// clusters that have them.
+const PARTS_MAX: usize = 128;
+const LOOKED_AT_MAX: usize = 1024;
+
+/// Open nodes with enough free GPUs that the job may use, by how many are free, until enough of them would do.
 pub(crate) fn all_open(
     desk: &Desk<'_, '_>,
     draft: &Draft<'_>,
     seeker: Seeker,
     gpus: u32,
-    visit: &mut dyn FnMut(&Berth),
+    visit: &mut dyn FnMut(&Berth) -> bool,
 ) {
-    let allowed = |berth: &&Berth| desk.allows(seeker.profile, berth.id);
-    draft.all_spots(gpus.max(1)).filter(allowed).for_each(visit);
+    for nodes in draft.fleet.index().groups_by_free(gpus.max(1)) {
+        let allowed = nodes.filter(|node| desk.allows(seeker.profile, *node)).take(LOOKED_AT_MAX);
+        let fitting = allowed.filter_map(|node| draft.get(node)).filter(|berth| visit(berth));
+        fitting.take(PARTS_MAX).for_each(drop);
+    }
 }
 
 pub(crate) fn part_fits(desk: &Desk<'_, '_>, berth: &Berth, entry: &OnShape, part: Amount) -> bool {

@@ -104,27 +104,27 @@ impl CoreTuner {
             ..
         } = &mut *book;
         let oracle = Oracle { host: &mut cycle.host, speaker: None, failures: 0 };
-        let cluster = cycle.cluster;
-        let mut desk = Desk { config, cluster, shapes, profiles, classes, oracle };
+        let (cluster, home) = (cycle.cluster, fleet.commonest_shape());
+        let mut desk = Desk { config, cluster, shapes, profiles, classes, oracle, home };
         let mut draft = Draft::new(fleet);
         if config.spare_cpu && (due || news.places) {
             draft.typical = Typical::new(&desk, mix);
         }
         let profile_of = |job: JobId| jobs.get(&job).copied();
         if due {
-            rank_anew(&mut desk, fleet, market, paces, roster);
+            rank_anew(&mut desk, market, paces, roster);
         }
         let mut admission = Admission::new(roster, &profile_of);
         reservations.begin(&mut desk, &mut draft, market, &mut admission, Waiting { jobs, tenure });
         drain(&mut desk, &mut draft, market, &profile_of);
-        let scene = Scene { fleet, jobs, paces, elastic: elastic_jobs };
+        let scene = Scene { jobs, paces, elastic: elastic_jobs };
         elastic.begin(config.elastic_moves_max, &cycle.changes.removed);
         if (due || news.places) && !elastic_jobs.is_empty() {
             admission.run(&mut desk, &mut draft, market);
             elastic.reclaim(&mut desk, &mut draft, &mut admission, scene);
         }
         if due {
-            let mut runners = runners(&mut desk, fleet, paces, jobs, tenure);
+            let mut runners = runners(&mut desk, &draft, paces, jobs, tenure);
             runners.retain(|runner| !draft.changes.causes.contains_key(&runner.ticket.job));
             runners.retain(|runner| !reservations.spares(&desk, &draft, runner));
             tick(&mut desk, &mut draft, market, &mut admission, runners);
@@ -137,7 +137,7 @@ impl CoreTuner {
             }
         }
         if due || news.places {
-            trade(&mut desk, &mut draft, jobs.keys().copied(), &profile_of, &admission);
+            trade(&mut desk, &mut draft, &profile_of, &admission);
         }
         let changed = &(&*unfinished | &news.moved);
         *unfinished = swap(&mut desk, &mut draft, exchanges, changed, &profile_of);
@@ -150,6 +150,7 @@ impl CoreTuner {
         let grants = share_out(&mut desk, &draft, &news.stale);
         let refused = emit(&desk, &draft, &grants, (market.price(), probes), &mut cycle.plan);
         let waits = (admission.into_waits(), reservations.waits(&desk));
+        drop(draft);
         book.planned(config, cycle, waits, &refused);
     }
 

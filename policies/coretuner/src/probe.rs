@@ -6,10 +6,10 @@ use coretuner_sdk::solve::Amount;
 use coretuner_sdk::{Cluster, Cycle, Job, JobId, KindId, NodeId};
 
 use crate::axes::units;
+use crate::berth::{Berth, Resident};
 use crate::classes::Classes;
 use crate::config::Config;
 use crate::desk::only_node;
-use crate::fleet::{Berth, Resident};
 use crate::profile::Gang;
 use crate::shape::Shapes;
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::classes::Pin;
 use crate::config::Config;
 use crate::desk::Desk;
-use crate::fleet::Fleet;
+use crate::draft::Draft;
 use crate::profile::{ProfileId, Profiles};
 use crate::roster::{Roster, Ticket};
 use crate::targets::Market;
@@ -102,28 +102,22 @@ impl Paces {
     }
 
     /// Takes over the present price. Returns whose pace changed by it.
-    fn follow_price(
-        &mut self,
-        desk: &mut Desk<'_, '_>,
-        fleet: &Fleet,
-        market: &Market,
-        roster: &Roster,
-    ) -> Vec<ProfileId> {
+    fn follow_price(&mut self, desk: &mut Desk<'_, '_>, market: &Market, roster: &Roster) -> Vec<ProfileId> {
         self.prices = market.prices();
         let before = self.known.take();
         let changed = |profile: &ProfileId| {
             let speaker = roster.of(*profile).next();
-            speaker.is_some_and(|job| before.get(profile) != Some(&self.of(desk, fleet, job, *profile)))
+            speaker.is_some_and(|job| before.get(profile) != Some(&self.of(desk, job, *profile)))
         };
         roster.profiles().filter(changed).collect()
     }
 
     /// Predicted iterations per second of a job of that profile where most GPUs are.
-    fn of(&self, desk: &mut Desk<'_, '_>, fleet: &Fleet, job: JobId, profile: ProfileId) -> Option<f64> {
+    fn of(&self, desk: &mut Desk<'_, '_>, job: JobId, profile: ProfileId) -> Option<f64> {
         if let Some(pace) = self.known.borrow().get(&profile) {
             return *pace;
         }
-        let class = desk.class(job, profile, fleet.commonest_shape()?, Pin::FREE);
+        let class = desk.class(job, profile, desk.home?, Pin::FREE);
         let options = desk.options(class);
         let joint = desk.config.order == Order::Jsrsf;
         let point = if joint { self.prices.best_response(options) } else { options.peak() };
@@ -134,16 +128,10 @@ impl Paces {
 }
 
 /// At a tick: ranks waiting jobs anew where prices or ageing changed their keys.
-pub(crate) fn rank_anew(
-    desk: &mut Desk<'_, '_>,
-    fleet: &Fleet,
-    market: &Market,
-    paces: &mut Paces,
-    roster: &mut Roster,
-) {
+pub(crate) fn rank_anew(desk: &mut Desk<'_, '_>, market: &Market, paces: &mut Paces, roster: &mut Roster) {
     let mut profiles = Vec::new();
     if desk.config.order == Order::Jsrsf {
-        profiles = paces.follow_price(desk, fleet, market, roster);
+        profiles = paces.follow_price(desk, market, roster);
     }
     if desk.config.ageing_h.is_some() {
         profiles = roster.profiles().collect();
@@ -152,21 +140,21 @@ pub(crate) fn rank_anew(
     for profile in profiles {
         let jobs: Vec<JobId> = roster.of(profile).collect();
         for job in jobs.into_iter().filter_map(|job| cluster.job(job)) {
-            roster.set(profile, ticket(desk, fleet, paces, job, profile));
+            roster.set(profile, ticket(desk, paces, job, profile));
         }
     }
 }
 
 /// Place of a job in the line.
-pub(crate) fn ticket(desk: &mut Desk<'_, '_>, fleet: &Fleet, paces: &Paces, job: &Job, profile: ProfileId) -> Ticket {
-    let key = key(desk, fleet, paces, job, profile) / desk.config.ageing(job, desk.cluster.now_ns());
+pub(crate) fn ticket(desk: &mut Desk<'_, '_>, paces: &Paces, job: &Job, profile: ProfileId) -> Ticket {
+    let key = key(desk, paces, job, profile) / desk.config.ageing(job, desk.cluster.now_ns());
     Ticket::new(key, job.submit_ns, job.id)
 }
 
 /// Running gangs that may be preempted, on nodes that take jobs.
 pub(crate) fn runners(
     desk: &mut Desk<'_, '_>,
-    fleet: &Fleet,
+    draft: &Draft<'_>,
     paces: &Paces,
     jobs: &BTreeMap<JobId, ProfileId>,
     tenure: &Tenure,
@@ -176,7 +164,7 @@ pub(crate) fn runners(
     let mut runners = Vec::new();
     for job in cluster.running().filter(|job| job.preemptible) {
         let Some(profile) = jobs.get(&job.id).copied() else { continue };
-        let open = job.allocations.iter().all(|row| fleet.get(row.node).is_some_and(|berth| berth.open));
+        let open = job.allocations.iter().all(|row| draft.get(row.node).is_some_and(|berth| berth.open));
         if !open || desk.profile(profile).gang().is_none() {
             continue;
         }
@@ -184,7 +172,7 @@ pub(crate) fn runners(
             continue;
         }
         let gpus = (job.gpu_milli_held() / 1000) as u32;
-        let key = key(desk, fleet, paces, job, profile);
+        let key = key(desk, paces, job, profile);
         let key = desk.config.defended(key, gpus) / desk.config.ageing(job, now_ns);
         runners.push(Runner { ticket: Ticket::new(key, job.submit_ns, job.id), profile, gpus });
     }
@@ -192,24 +180,24 @@ pub(crate) fn runners(
 }
 
 /// Less goes first: seconds, GPU-seconds or the number of a queue.
-fn key(desk: &mut Desk<'_, '_>, fleet: &Fleet, paces: &Paces, job: &Job, profile: ProfileId) -> f64 {
+fn key(desk: &mut Desk<'_, '_>, paces: &Paces, job: &Job, profile: ProfileId) -> f64 {
     let now_ns = desk.cluster.now_ns();
     match desk.config.order {
         Order::Fifo => 0.0,
         Order::Las => f64::from(desk.config.las().level(job.progress(now_ns).service_gpu_s)),
         order => {
             let gpus = desk.profile(profile).gpus();
-            remaining_s(desk, fleet, paces, job, profile) * order.weight(gpus)
+            remaining_s(desk, paces, job, profile) * order.weight(gpus)
         }
     }
 }
 
 /// Infinite where nobody knows.
-fn remaining_s(desk: &mut Desk<'_, '_>, fleet: &Fleet, paces: &Paces, job: &Job, profile: ProfileId) -> f64 {
+fn remaining_s(desk: &mut Desk<'_, '_>, paces: &Paces, job: &Job, profile: ProfileId) -> f64 {
     let now_ns = desk.cluster.now_ns();
     let joint = desk.config.order == Order::Jsrsf;
     let measured = job.progress(now_ns).iterations_per_s > 0.0;
-    let pace = if measured && !joint { None } else { paces.of(desk, fleet, job.id, profile) };
+    let pace = if measured && !joint { None } else { paces.of(desk, job.id, profile) };
     let usable = pace.filter(|pace| joint && pace.is_finite() && *pace > 0.0);
     if let Some((left, pace)) = job.remaining_iterations(now_ns).zip(usable) {
         return left / pace;

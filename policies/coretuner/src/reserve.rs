@@ -6,10 +6,10 @@ use coretuner_sdk::order::remaining_ns;
 use coretuner_sdk::{Job, JobId, NodeId};
 
 use crate::admit::Admission;
+use crate::berth::Berth;
 use crate::classes::Pin;
 use crate::desk::Desk;
 use crate::draft::Draft;
-use crate::fleet::Berth;
 use crate::place::{Seeker, base_fits, place_gang, settle, shapes_of, split_gang};
 use crate::profile::ProfileId;
 use crate::reasons::{Cause, Wait};
@@ -21,6 +21,9 @@ const SECOND_NS: f64 = 1e9;
 
 /// Gangs that nodes are kept for at once.
 const RESERVATIONS_MAX: usize = 4;
+
+/// Gangs that nodes are looked for per plan: each search looks at every node.
+const SEARCHES_MAX: u32 = 4;
 
 /// Beyond the first gang's, nodes are kept only up to this part of all: what is free there is idle meanwhile.
 const KEPT_PART: usize = 8;
@@ -129,6 +132,7 @@ impl Reservations {
     ) {
         let now_ns = desk.cluster.now_ns();
         let mut kept: BTreeSet<NodeId> = self.held.values().flat_map(|held| held.nodes.iter().copied()).collect();
+        let mut searches = 0;
         for (since_ns, job) in waiting.tenure.waiting_longest() {
             let at_ns = since_ns.saturating_add(after_ns);
             if at_ns > now_ns {
@@ -136,7 +140,7 @@ impl Reservations {
                 break;
             }
             let enough = !self.held.is_empty() && kept.len() >= desk.cluster.node_count() / KEPT_PART;
-            if enough || self.held.len() >= RESERVATIONS_MAX {
+            if enough || self.held.len() >= RESERVATIONS_MAX || searches >= SEARCHES_MAX {
                 break;
             }
             let Some(profile) = waiting.jobs.get(&job).copied() else { continue };
@@ -144,6 +148,7 @@ impl Reservations {
             if known || desk.profile(profile).gang().is_none() || !admission.roster.has(job) {
                 continue;
             }
+            searches += 1;
             match choose(desk, draft, profile, &kept) {
                 Some(nodes) => {
                     kept.extend(nodes.iter().copied());
@@ -234,8 +239,8 @@ impl Reservations {
 
     fn fill(&mut self, desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, seeker: Seeker) -> bool {
         let Some(job) = desk.cluster.job(seeker.job) else { return false };
-        let ends_ns = desk.cluster.now_ns() as f64
-            + (left_s(desk, draft, job, seeker.profile) + desk.config.restart_cost_s) * SECOND_NS;
+        let ends_ns =
+            desk.cluster.now_ns() as f64 + (left_s(desk, job, seeker.profile) + desk.config.restart_cost_s) * SECOND_NS;
         let in_time = self.held.values().filter(|held| held.expected_ns.is_finite() && ends_ns <= held.expected_ns);
         let nodes: Vec<NodeId> = in_time.flat_map(|held| held.nodes.iter().copied()).collect();
         let room = |node: &NodeId| self.hidden.get(node).is_some_and(|gpus| *gpus >= seeker.gpus);
@@ -294,7 +299,7 @@ fn choose(
 fn expected_ns(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, held: &Reservation) -> f64 {
     let gpus = desk.profile(held.profile).gpus();
     let at = |desk: &mut Desk<'_, '_>, node: &NodeId| {
-        let berth = draft.fleet.get(*node)?;
+        let berth = draft.original(*node)?;
         free_ns(desk, draft, berth, gpus.min(berth.devices))
     };
     held.nodes.iter().map(|node| at(desk, node).unwrap_or(f64::INFINITY)).fold(0.0, f64::max)
@@ -314,7 +319,7 @@ fn free_ns(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, berth: &Berth, need: u32)
         ends.push((now_ns + left_ns, gpus));
     }
     ends.sort_by(|one, next| one.0.total_cmp(&next.0));
-    let mut free = draft.fleet.get(berth.id)?.gpus_free;
+    let mut free = draft.original(berth.id)?.gpus_free;
     let mut at_ns = now_ns;
     for (end_ns, gpus) in ends {
         if free >= need {
@@ -327,8 +332,8 @@ fn free_ns(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, berth: &Berth, need: u32)
 }
 
 /// Time that a waiting job needs at its least speed, seconds; infinite where nobody knows.
-fn left_s(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, job: &Job, profile: ProfileId) -> f64 {
-    let Some(shape) = draft.fleet.commonest_shape() else { return f64::INFINITY };
+fn left_s(desk: &mut Desk<'_, '_>, job: &Job, profile: ProfileId) -> f64 {
+    let Some(shape) = desk.home else { return f64::INFINITY };
     let class = desk.class(job.id, profile, shape, Pin::FREE);
     let pace = desk.classes.speed(class, desk.options(class).base().value);
     match remaining_ns(job, desk.cluster.now_ns(), pace) {

@@ -69,6 +69,11 @@ impl Roster {
         self.queues.get(&profile).into_iter().flatten().map(|ticket| ticket.job)
     }
 
+    /// All waiting jobs.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = JobId> {
+        self.tickets.keys().copied()
+    }
+
     /// Whether a job waits in line.
     pub(crate) fn has(&self, job: JobId) -> bool {
         self.tickets.contains_key(&job)

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use coretuner_sdk::solve::{Amount, Point};
 use coretuner_sdk::{JobId, NodeId};
 
+use crate::berth::Berth;
 use crate::classes::{ClassNo, Classes};
 use crate::desk::Desk;
 use crate::draft::Draft;
-use crate::fleet::Berth;
 
 /// What a gang gets on its node.
 #[derive(Clone, Copy, Debug, PartialEq)]

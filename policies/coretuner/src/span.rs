@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use coretuner_sdk::solve::Amount;
 use coretuner_sdk::{Allocation, Job, JobId, KindId, NodeId};
 
+use crate::berth::Berth;
 use crate::classes::ClassNo;
 use crate::desk::Desk;
 use crate::draft::Draft;
-use crate::fleet::Berth;
 use crate::oracle::Question;
 use crate::place::{OnShape, Seeker, all_open, part_fits, place_gang, portion, row, shapes_of};
 use crate::profile::Gang;
@@ -22,6 +22,10 @@ const SECOND_NS: f64 = 1e9;
 
 /// A gain is counted for at most this long.
 const HORIZON_S: f64 = 3600.0;
+
+/// Nodes looked at for when enough GPUs come free on one: those with most free ones. More matter only in clusters that are
+/// larger than that, and then whole nodes may come sooner than is said.
+const EXPECTED_MAX: usize = 256;
 
 /// A split that costs less than this is not worth waiting for whole nodes.
 const WAIT_MIN_S: f64 = 1.0;
@@ -57,8 +61,8 @@ struct Split {
 }
 
 /// Splits a gang over the fewest nodes that are close together, unless it would run too slowly or whole nodes are expected
-/// soon enough. `look` bounds whether ends of running jobs may be looked at: that is done for every node.
-pub(crate) fn split(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, seeker: Seeker, look: bool) -> Result<(), Wait> {
+/// soon enough.
+pub(crate) fn split(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, seeker: Seeker) -> Result<(), Wait> {
     let beside = Wait::Beside { gpus: seeker.gpus };
     let gang = desk.profile(seeker.profile).gang().cloned().filter(|gang| gang.workers > 1).ok_or(beside)?;
     let shapes = shapes_of(desk, seeker);
@@ -68,7 +72,7 @@ pub(crate) fn split(desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, seeker: Seek
     if speed < least {
         return Err(Wait::Span { nodes: best.rows.len() as u32, speed, least });
     }
-    if let Some(wait) = worth_waiting(desk, draft, seeker, (best.class, speed), look) {
+    if let Some(wait) = worth_waiting(desk, draft, seeker, (best.class, speed)) {
         return Err(wait);
     }
     draft.set_apart(seeker.job, best.rows);
@@ -122,11 +126,9 @@ fn parts(desk: &Desk<'_, '_>, draft: &Draft<'_>, seeker: Seeker, gang: &Gang, en
     let mut visit = |berth: &Berth| {
         let most = gang.workers.min(berth.gpus_free / gang.gpus_per_worker.max(1));
         let fits = |workers: &u32| part_fits(desk, berth, entry, portion(base, *workers, gang.workers));
-        if berth.shape == Some(entry.shape)
-            && let Some(workers) = (1..=most).rev().find(fits)
-        {
-            parts.push(Part { workers: Reverse(workers), node: berth.id });
-        }
+        let found = (1..=most).rev().find(fits).filter(|_| berth.shape == Some(entry.shape));
+        parts.extend(found.map(|workers| Part { workers: Reverse(workers), node: berth.id }));
+        found.is_some()
     };
     all_open(desk, draft, seeker, gang.gpus_per_worker, &mut visit);
     parts.sort_unstable();
@@ -181,14 +183,13 @@ fn worth_waiting(
     draft: &mut Draft<'_>,
     seeker: Seeker,
     (class, speed): (ClassNo, f64),
-    look: bool,
 ) -> Option<Wait> {
     let job = desk.cluster.job(seeker.job)?;
     let now_ns = desk.cluster.now_ns();
     let whole = desk.classes.speed(class, desk.options(class).base().value).filter(|speed| *speed > 0.0)?;
     let costs_s = job.remaining_iterations(now_ns)? / whole * (1.0 / speed.max(1e-3) - 1.0);
     let waited_s = now_ns.saturating_sub(job.submit_ns) as f64 / SECOND_NS;
-    if !look || costs_s < WAIT_MIN_S || waited_s >= costs_s {
+    if costs_s < WAIT_MIN_S || waited_s >= costs_s {
         return None;
     }
     let expected_s = whole_in_s(desk, draft, seeker)?;
@@ -202,9 +203,8 @@ fn worth_waiting(
 
 /// Seconds until enough GPUs come free on the fewest nodes that can hold the gang, if nobody else takes them.
 fn whole_in_s(desk: &Desk<'_, '_>, draft: &Draft<'_>, seeker: Seeker) -> Option<f64> {
-    let current = draft.fleet.iter().filter_map(|berth| draft.get(berth.id));
-    let usable = current.filter(|berth| berth.open && desk.allows(seeker.profile, berth.id));
-    let usable: Vec<&Berth> = usable.filter(|berth| berth.devices > 0).collect();
+    let usable = draft.all_spots(0).filter(|berth| desk.allows(seeker.profile, berth.id));
+    let usable: Vec<&Berth> = usable.take(EXPECTED_MAX).collect();
     let largest = usable.iter().map(|berth| berth.devices).max()?;
     let nodes = seeker.gpus.div_ceil(largest).max(1);
     let each = seeker.gpus.div_ceil(nodes);
@@ -249,16 +249,21 @@ pub(crate) fn join(
             continue;
         }
         let seeker = Seeker { job: id, profile, gpus: desk.profile(profile).gpus() };
-        let before = (draft.changes.clone(), draft.gpus_free);
+        if !may_be_whole(draft, job, seeker.gpus) || !gains_anywhere(desk, job, seeker) {
+            continue;
+        }
+        draft.try_out();
         draft.take_off(job);
         let placed = place_gang(desk, draft, market, seeker);
-        let gain = if placed { gain_whole(desk, draft, job, seeker) } else { None };
+        let there = draft.home(id).filter(|_| placed).and_then(|(berth, gang)| Some((berth.shape?, gang.class)));
+        let gain = there.and_then(|there| gain_whole(desk, job, seeker, there));
         match gain {
             Some(gain) => {
+                draft.keep();
                 draft.changes.causes.insert(id, Cause::Join { gain });
                 left -= 1;
             }
-            None => (draft.changes, draft.gpus_free) = before,
+            None => draft.take_back(),
         }
     }
 }
@@ -269,11 +274,21 @@ fn may_join(desk: &Desk<'_, '_>, draft: &Draft<'_>, job: &Job) -> bool {
     settled && open && job.preemptible && !draft.changes.stopped.contains(&job.id)
 }
 
+/// Whether some node has enough free GPUs once the job is off its nodes. Most have none, and a search is dear.
+fn may_be_whole(draft: &Draft<'_>, job: &Job, gpus: u32) -> bool {
+    let free = |row: &Allocation| draft.get(row.node).map_or(0, |berth| berth.gpus_free + row.gpu_milli / 1000);
+    draft.fleet.index().free_max() >= gpus || job.allocations.iter().any(|row| free(row) >= gpus)
+}
+
+/// Whether it gains on nodes of any shape.
+fn gains_anywhere(desk: &mut Desk<'_, '_>, job: &Job, seeker: Seeker) -> bool {
+    let shapes = shapes_of(desk, seeker);
+    shapes.iter().any(|entry| gain_whole(desk, job, seeker, (entry.shape, entry.class)).is_some())
+}
+
 /// What a job gains, in GPUs at the speed of its share, by being whole; none if the restart eats it.
-fn gain_whole(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, job: &Job, seeker: Seeker) -> Option<f64> {
-    let homes = || draft.touched().flat_map(|berth| berth.gangs.iter().map(move |gang| (berth, gang)));
-    let (berth, gang) = homes().find(|(_, gang)| gang.job == job.id)?;
-    let part = span_speed(desk, seeker, (berth.shape?, gang.class), job.allocations.len() as u32)?;
+fn gain_whole(desk: &mut Desk<'_, '_>, job: &Job, seeker: Seeker, (shape, class): (ShapeId, ClassNo)) -> Option<f64> {
+    let part = span_speed(desk, seeker, (shape, class), job.allocations.len() as u32)?;
     let gpus = f64::from(seeker.gpus);
     let gain = gpus * (1.0 - part);
     let now_ns = desk.cluster.now_ns();

@@ -6,16 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use coretuner_sdk::solve::{Exchange, Exchanges, MixId, Side, Tenant};
 use coretuner_sdk::{Job, JobId, NodeId};
 
+use crate::berth::{Berth, Resident};
 use crate::classes::{Classes, Pin};
 use crate::desk::Desk;
 use crate::draft::Draft;
-use crate::fleet::{Berth, Resident};
 use crate::place::{Seeker, settle};
 use crate::reasons::Cause;
-use crate::room::{ProfileOf, may_move};
+use crate::room::ProfileOf;
 
 /// Partners looked at for a changed node: those with most and with least left, so many of both.
 const PARTNERS_EACH: usize = 8;
+
+/// Nodes looked at per plan for exchanges; others come in the next plans.
+const NODES_MAX: usize = 64;
 
 /// Pairs of nodes searched per plan, not counting those whose exchanges are known.
 const PAIRS_MAX: u32 = 128;
@@ -72,15 +75,23 @@ pub(crate) fn swap(
     let mut search = Search { exchanges, profile_of, parties: BTreeMap::new(), pairs_left: PAIRS_MAX };
     let mut nodes: BTreeSet<NodeId> = changed.clone();
     nodes.extend(draft.touched().map(|berth| berth.id));
+    if desk.config.swaps_max == 0 {
+        return BTreeSet::new();
+    }
+    let later = match nodes.iter().nth(NODES_MAX).copied() {
+        Some(first) => nodes.split_off(&first),
+        None => BTreeSet::new(),
+    };
     for _ in 0..desk.config.swaps_max {
-        let Some(found) = search.first(desk, draft, &nodes) else { return BTreeSet::new() };
+        let Some(found) = search.first(desk, draft, &nodes) else { return later };
         apply(desk, draft, found, profile_of);
         for node in [found.a, found.b] {
             search.parties.remove(&node);
             nodes.insert(node);
         }
     }
-    if desk.config.swaps_max == 0 { BTreeSet::new() } else { nodes }
+    nodes.extend(later);
+    nodes
 }
 
 impl Search<'_> {
@@ -198,7 +209,7 @@ fn moves(desk: &Desk<'_, '_>, gang: &Resident, profile_of: ProfileOf<'_>) -> boo
     // The class of a job with fewer rights holds only where it is.
     let rights = profile_of(gang.job).and_then(|profile| desk.profile(profile).gang()).map(|gang| gang.rights);
     let free = rights.is_some_and(|rights| rights.cpu && rights.memory_grow && rights.memory_shrink);
-    settled && free && may_move(desk, gang.job)
+    settled && free && gang.movable
 }
 
 fn speed(desk: &Desk<'_, '_>, job: &Job) -> f64 {

@@ -5,9 +5,9 @@ use std::iter::Peekable;
 use coretuner_sdk::Job;
 
 use crate::admit::Admission;
+use crate::berth::Resident;
 use crate::desk::Desk;
 use crate::draft::Draft;
-use crate::fleet::Resident;
 use crate::place::Seeker;
 use crate::profile::ProfileId;
 use crate::reasons::{Cause, Wait};
@@ -134,5 +134,5 @@ fn put_back(desk: &Desk<'_, '_>, draft: &mut Draft<'_>, job: &Job) -> bool {
 }
 
 fn resident(draft: &Draft<'_>, job: &Job, node: coretuner_sdk::NodeId) -> Option<Resident> {
-    draft.fleet.get(node)?.gangs.iter().find(|gang| gang.job == job.id).copied()
+    draft.original(node)?.gangs.iter().find(|gang| gang.job == job.id).copied()
 }
