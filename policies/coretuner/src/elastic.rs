@@ -20,7 +20,7 @@ use crate::roster::Ticket;
 
 const SECOND_NS: f64 = 1e9;
 
-/// Elastic jobs looked at per plan.
+/// Elastic jobs looked at per plan, as many of those that start as of those that run.
 const LOOKED_AT_MAX: usize = 256;
 
 /// Other nodes than its own that a job may grow on: those with most free GPUs.
@@ -48,12 +48,20 @@ struct Deal {
 }
 
 /// A job that gets more workers.
+#[derive(Clone, Copy)]
 struct Growth {
     member: Member,
     to: NodeId,
     resident: Resident,
     gain: f64,
     net_per_gpu: f64,
+}
+
+/// How a job would grow, as far as these nodes stay as they are and no other gets more free GPUs.
+#[derive(Default)]
+struct Outlook {
+    best: Option<Growth>,
+    nodes: Vec<NodeId>,
 }
 
 impl Elastic {
@@ -182,7 +190,8 @@ impl Elastic {
             return;
         }
         let now_ns = desk.cluster.now_ns();
-        let mut candidates: Vec<JobId> = admission.placed().filter(|job| is_elastic(desk, scene, *job)).collect();
+        let placed = admission.placed().filter(|job| is_elastic(desk, scene, *job));
+        let mut candidates: Vec<JobId> = placed.take(LOOKED_AT_MAX).collect();
         for job in scene.elastic.iter().take(LOOKED_AT_MAX) {
             let from_ns = self.free_from_ns(desk, *job);
             if from_ns <= now_ns {
@@ -191,14 +200,27 @@ impl Elastic {
                 draft.look_again_at(from_ns);
             }
         }
+        self.grow_best(desk, draft, scene, &candidates);
+    }
+
+    /// Again and again the best, until none gains. What a growth does not touch is not weighed again.
+    fn grow_best(&mut self, desk: &mut Desk<'_, '_>, draft: &mut Draft<'_>, scene: Scene<'_>, candidates: &[JobId]) {
         let mut grown = BTreeSet::new();
+        let mut known: BTreeMap<JobId, Outlook> = BTreeMap::new();
         loop {
             let open: Vec<JobId> = candidates.iter().copied().filter(|job| self.may_grow(desk, &grown, *job)).collect();
-            let best = open.into_iter().filter_map(|job| best_growth(desk, draft, scene, job, grown.contains(&job)));
+            for job in &open {
+                let weigh = || outlook(desk, draft, scene, *job, grown.contains(job));
+                known.entry(*job).or_insert_with(weigh);
+            }
+            let best = open.iter().filter_map(|job| known.get(job)?.best);
             let best =
                 best.max_by(|a, b| a.net_per_gpu.total_cmp(&b.net_per_gpu).then(b.member.job.cmp(&a.member.job)));
             let Some(growth) = best else { return };
             self.enlarge(desk, draft, &mut grown, growth);
+            // Where GPUs came free, others may now look.
+            let moved = growth.to != growth.member.node;
+            known.retain(|_, outlook| !moved && !outlook.nodes.contains(&growth.to));
         }
     }
 
@@ -263,22 +285,21 @@ fn fewer(desk: &mut Desk<'_, '_>, shape: u32, givers: &[Member], need: u32) -> O
 }
 
 /// The most worthwhile larger size of a job, on its node or on one with more room.
-fn best_growth(
-    desk: &mut Desk<'_, '_>,
-    draft: &Draft<'_>,
-    scene: Scene<'_>,
-    job: JobId,
-    grown: bool,
-) -> Option<Growth> {
-    let mut member = member(desk, draft, scene, job)?;
+fn outlook(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, scene: Scene<'_>, job: JobId, grown: bool) -> Outlook {
+    let Some(mut member) = member(desk, draft, scene, job) else { return Outlook::default() };
     if grown {
         member.lost = 0.0;
     }
+    let nodes = grounds(desk, draft, &member);
+    Outlook { best: best_growth(desk, draft, &member, &nodes), nodes }
+}
+
+fn best_growth(desk: &mut Desk<'_, '_>, draft: &Draft<'_>, member: &Member, grounds: &[NodeId]) -> Option<Growth> {
     let most = desk.profile(member.profile).gang()?.workers_most;
     let mut best: Option<Growth> = None;
-    for to in grounds(desk, draft, &member) {
+    for to in grounds.iter().copied() {
         for workers in member.workers + 1..=most {
-            let Some(growth) = growth(desk, draft, &member, to, workers) else { break };
+            let Some(growth) = growth(desk, draft, member, to, workers) else { break };
             if growth.net_per_gpu > best.as_ref().map_or(0.0, |best| best.net_per_gpu) {
                 best = Some(growth);
             }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coretuner_sdk::NodeId;
+use coretuner_sdk::{NodeId, Table};
 
 use crate::berth::Berth;
 use crate::classes::ClassNo;
@@ -11,9 +11,9 @@ use crate::index::Index;
 use crate::shape::ShapeId;
 
 /// All nodes.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fleet {
-    berths: BTreeMap<NodeId, Berth>,
+    berths: Table<Berth>,
     index: Index,
     draining: BTreeSet<NodeId>,
     /// Open nodes by what is left when all have what they want.
@@ -28,13 +28,13 @@ impl Fleet {
     pub(crate) fn get(&self, node: NodeId) -> Option<&Berth> {
         #[cfg(test)]
         crate::effort::look(1);
-        self.berths.get(&node)
+        self.berths.get(node.0)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Berth> {
         #[cfg(test)]
         crate::effort::look(self.berths.len() as u64);
-        self.berths.values()
+        self.berths.iter()
     }
 
     /// Open nodes by what is free on them now; a draft's changes count.
@@ -44,7 +44,7 @@ impl Fleet {
 
     /// Keeps the order [`Index::sites`] for gangs of `gpus` GPUs from now on.
     pub(crate) fn keep_sites(&mut self, gpus: u32) {
-        self.index.keep_sites(gpus, self.berths.values().filter(|berth| berth.open));
+        self.index.keep_sites(gpus, self.berths.iter().filter(|berth| berth.open));
     }
 
     /// Open nodes of a shape with most and with least left beside what their gangs want, `each` of both. As of the last
@@ -77,7 +77,7 @@ impl Fleet {
     /// Changes a node for a draft: the index follows, what is counted over all nodes does not. Nothing for a node that is
     /// not there.
     pub(crate) fn draft(&mut self, node: NodeId, change: impl FnOnce(&mut Berth)) {
-        let Some(berth) = self.berths.get_mut(&node) else { return };
+        let Some(berth) = self.berths.get_mut(node.0) else { return };
         if berth.open {
             self.index.remove(berth);
         }
@@ -101,7 +101,7 @@ impl Fleet {
         if berth.draining {
             self.draining.insert(berth.id);
         }
-        self.berths.insert(berth.id, berth);
+        self.berths.insert(berth.id.0, berth);
         !same
     }
 
@@ -124,7 +124,7 @@ impl Fleet {
     }
 
     pub(crate) fn remove(&mut self, node: NodeId) -> Option<Berth> {
-        let berth = self.berths.remove(&node)?;
+        let berth = self.berths.remove(node.0)?;
         self.draining.remove(&node);
         self.count(&berth, false);
         if berth.open {

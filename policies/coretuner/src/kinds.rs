@@ -3,7 +3,8 @@
 //! The measure is a job's own speed on the slowest kind that may hold it, as in heterogeneity-aware scheduling (Gavel,
 //! OSDI '20): a fast GPU that doubles one job and quadruples another belongs to the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use coretuner_sdk::{GpuKind, Job, JobId, NodeId};
 
@@ -44,7 +45,9 @@ struct Claim {
 /// What jobs that are yet to be placed gain by their fastest kinds. Empty where all GPUs are of one kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claims {
-    claims: Vec<Claim>,
+    claims: BTreeMap<JobId, Claim>,
+    /// GPUs wanted of each kind, by the bits of the gain, which is above 0.
+    wanted: BTreeMap<GpuKind, BTreeMap<u64, u64>>,
 }
 
 impl Claims {
@@ -54,28 +57,37 @@ impl Claims {
         }
         let gangs = seekers.iter().filter(|seeker| desk.profile(seeker.profile).gang().is_some());
         let gangs: Vec<Seeker> = gangs.copied().collect();
-        Self { claims: gangs.into_iter().filter_map(|seeker| claim(desk, seeker)).collect() }
+        let mut claims = Self::default();
+        for claim in gangs.into_iter().filter_map(|seeker| claim(desk, seeker)) {
+            *claims.wanted.entry(claim.kind).or_default().entry(claim.gain.to_bits()).or_insert(0) +=
+                u64::from(claim.gpus);
+            claims.claims.insert(claim.job, claim);
+        }
+        claims
     }
 
     /// Kinds whose free GPUs others that gain more want as well, so that the seeker had better look elsewhere.
     pub(crate) fn spoken_for(&self, desk: &Desk<'_, '_>, draft: &Draft<'_>, seeker: Seeker) -> BTreeSet<GpuKind> {
-        let Some(own) = self.claims.iter().find(|claim| claim.job == seeker.job) else { return BTreeSet::new() };
-        let kinds: BTreeSet<GpuKind> = self.claims.iter().map(|claim| claim.kind).collect();
-        let ahead = |kind: GpuKind| {
-            let others = self.claims.iter().filter(|claim| claim.kind == kind && claim.gain > own.gain * AHEAD);
-            others.map(|claim| u64::from(claim.gpus)).sum::<u64>()
-        };
+        let Some(own) = self.claims.get(&seeker.job) else { return BTreeSet::new() };
+        let more = (Bound::Excluded((own.gain * AHEAD).to_bits()), Bound::Unbounded);
         let free = |kind: GpuKind| {
             let of_kind = desk.shapes.ids().filter(|shape| desk.shapes.get(*shape).gpu_kind == kind);
             of_kind.map(|shape| draft.fleet.index().gpus_free_of(shape)).sum::<u64>()
         };
-        let spoken = |kind: &GpuKind| ahead(*kind) > 0 && free(*kind) < ahead(*kind) + u64::from(seeker.gpus);
-        kinds.into_iter().filter(spoken).collect()
+        let spoken = |(kind, wanted): (&GpuKind, &BTreeMap<u64, u64>)| {
+            let ahead: u64 = wanted.range(more).map(|(_, gpus)| gpus).sum();
+            (ahead > 0 && free(*kind) < ahead + u64::from(seeker.gpus)).then_some(*kind)
+        };
+        self.wanted.iter().filter_map(spoken).collect()
     }
 
     /// A job has its place, or none.
     pub(crate) fn settle(&mut self, job: JobId) {
-        self.claims.retain(|claim| claim.job != job);
+        let Some(claim) = self.claims.remove(&job) else { return };
+        let wanted = self.wanted.get_mut(&claim.kind).and_then(|wanted| wanted.get_mut(&claim.gain.to_bits()));
+        if let Some(gpus) = wanted {
+            *gpus = gpus.saturating_sub(u64::from(claim.gpus));
+        }
     }
 }
 
@@ -90,7 +102,8 @@ fn claim(desk: &mut Desk<'_, '_>, seeker: Seeker) -> Option<Claim> {
     let speeds = speeds(desk, seeker);
     let slowest = speeds.iter().map(|(_, speed)| *speed).fold(f64::INFINITY, f64::min);
     let (shape, fastest) = speeds.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
-    Some(Claim { job, kind: desk.shapes.get(shape).gpu_kind, gpus, gain: fastest / slowest })
+    let gain = Some(fastest / slowest).filter(|gain| *gain > 0.0)?;
+    Some(Claim { job, kind: desk.shapes.get(shape).gpu_kind, gpus, gain })
 }
 
 /// Predicted speed at the base on every shape where it is known.

@@ -123,7 +123,7 @@ impl CoreTuner {
             admission.run(&mut desk, &mut draft, market);
             elastic.reclaim(&mut desk, &mut draft, &mut admission, scene);
         }
-        if due {
+        if due && !admission.roster.is_empty() {
             let mut runners = runners(&mut desk, &draft, paces, jobs, tenure);
             runners.retain(|runner| !draft.changes.causes.contains_key(&runner.ticket.job));
             runners.retain(|runner| !reservations.spares(&desk, &draft, runner));

@@ -1,9 +1,9 @@
 //! Who goes first: the key of a job by the configured order.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use coretuner_sdk::order::{Las, remaining_ns};
+use coretuner_sdk::order::{Las, level, remaining_ns};
 use coretuner_sdk::solve::Targets;
 use coretuner_sdk::{Cluster, Job, JobId, KindId};
 use schemars::JsonSchema;
@@ -151,7 +151,7 @@ pub(crate) fn ticket(desk: &mut Desk<'_, '_>, paces: &Paces, job: &Job, profile:
     Ticket::new(key, job.submit_ns, job.id)
 }
 
-/// Running gangs that may be preempted, on nodes that take jobs.
+/// Running gangs that may be preempted, on nodes that take jobs. Looks at all own jobs: lengths change with time.
 pub(crate) fn runners(
     desk: &mut Desk<'_, '_>,
     draft: &Draft<'_>,
@@ -161,14 +161,13 @@ pub(crate) fn runners(
 ) -> Vec<Runner> {
     let cluster: &Cluster = desk.cluster;
     let now_ns = cluster.now_ns();
+    let started = if desk.config.defends() { tenure.started_within(desk.config.tick_s) } else { BTreeSet::new() };
     let mut runners = Vec::new();
-    for job in cluster.running().filter(|job| job.preemptible) {
-        let Some(profile) = jobs.get(&job.id).copied() else { continue };
+    for (id, profile) in jobs {
+        let Some(job) = cluster.job(*id).filter(|job| job.is_running() && job.preemptible) else { continue };
+        let profile = *profile;
         let open = job.allocations.iter().all(|row| draft.get(row.node).is_some_and(|berth| berth.open));
-        if !open || desk.profile(profile).gang().is_none() {
-            continue;
-        }
-        if desk.config.defends() && tenure.ran_s(job.id) < desk.config.tick_s {
+        if !open || desk.profile(profile).gang().is_none() || started.contains(id) {
             continue;
         }
         let gpus = (job.gpu_milli_held() / 1000) as u32;
@@ -184,7 +183,7 @@ fn key(desk: &mut Desk<'_, '_>, paces: &Paces, job: &Job, profile: ProfileId) ->
     let now_ns = desk.cluster.now_ns();
     match desk.config.order {
         Order::Fifo => 0.0,
-        Order::Las => f64::from(desk.config.las().level(job.progress(now_ns).service_gpu_s)),
+        Order::Las => f64::from(level(&desk.config.las_thresholds_gpu_s, job.progress(now_ns).service_gpu_s)),
         order => {
             let gpus = desk.profile(profile).gpus();
             remaining_s(desk, paces, job, profile) * order.weight(gpus)

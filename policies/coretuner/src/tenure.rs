@@ -59,9 +59,10 @@ impl Tenure {
         self.by_wait.iter().copied()
     }
 
-    /// Seconds since a running job was last (re)started.
-    pub(crate) fn ran_s(&self, job: JobId) -> f64 {
-        let since_ns = self.starts.get(&job).map_or(self.now_ns, |start| start.1);
-        self.now_ns.saturating_sub(since_ns) as f64 / SECOND_NS
+    /// Running jobs that were (re)started less than so many seconds ago.
+    pub(crate) fn started_within(&self, seconds: f64) -> BTreeSet<JobId> {
+        let ran_s = |since_ns: u64| self.now_ns.saturating_sub(since_ns) as f64 / SECOND_NS;
+        let lately = self.starts.iter().filter(|(_, start)| ran_s(start.1) < seconds);
+        lately.map(|(job, _)| *job).collect()
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn tick(
     admission: &mut Admission<'_>,
     mut runners: Vec<Runner>,
 ) {
-    runners.sort_by_key(|runner| runner.ticket);
+    runners.sort_unstable_by_key(|runner| runner.ticket);
     let Choice { admitted, first, victims } = choose(desk, draft, admission, runners);
     if admitted.is_empty() {
         return;

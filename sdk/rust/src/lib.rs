@@ -102,4 +102,5 @@ pub use instance::{Description, Instance, InstanceError};
 pub use plan::{Change, Noted, Placement, PlanBuilder, PlanError, Resize, Step, Why};
 pub use policy::{Cycle, Policy, Reason, SavedState};
 pub use predict::{Grid, PredictError, Speed, Speeds};
+pub use table::Table;
 pub use {schemars, serde, serde_json};

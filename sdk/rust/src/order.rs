@@ -57,7 +57,7 @@ impl Las {
 
     /// Queue of a job with this attained service: 0 is served first.
     pub fn level(&self, service_gpu_s: f64) -> u32 {
-        self.thresholds_gpu_s.iter().filter(|threshold| reaches(service_gpu_s, **threshold)).count() as u32
+        level(&self.thresholds_gpu_s, service_gpu_s)
     }
 
     /// When a running job falls to the next queue if its rate stays; `forgiven` is not counted. None: never.
@@ -71,6 +71,11 @@ impl Las {
         let wait_ns = (threshold - service) / progress.service_gpu_s_per_s * SECOND_NS;
         Some(now_ns.saturating_add(libm::ceil(wait_ns) as u64).saturating_add(1))
     }
+}
+
+/// Queue of a job with this attained service, by thresholds as in [`Las`]: 0 is served first.
+pub fn level(thresholds_gpu_s: &[f64], service_gpu_s: f64) -> u32 {
+    thresholds_gpu_s.iter().filter(|threshold| reaches(service_gpu_s, **threshold)).count() as u32
 }
 
 /// Whether a service counts as being at a threshold: a sum of rates may end a rounding error below it.

@@ -6,7 +6,7 @@ const EMPTY: u32 = u32::MAX;
 /// Maps ids that the host gives out in rising order to dense slots. Pages whose ids are all gone are given back, so the
 /// memory follows the live ids and not all that ever were.
 #[derive(Clone, Debug)]
-pub(crate) struct Table<T> {
+pub struct Table<T> {
     pages: Vec<Option<Box<Page>>>,
     values: Vec<Option<T>>,
     free: Vec<u32>,
@@ -26,8 +26,14 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    pub(crate) fn len(&self) -> usize {
+    /// How many values there are.
+    pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Dense index of an id; stays the same while the id lives.
@@ -38,18 +44,20 @@ impl<T> Table<T> {
         (slot != EMPTY).then_some(slot as usize)
     }
 
+    /// The value at `id`.
     #[inline]
-    pub(crate) fn get(&self, id: u32) -> Option<&T> {
+    pub fn get(&self, id: u32) -> Option<&T> {
         self.values.get(self.slot(id)?)?.as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut T> {
+    /// The value at `id`, to change it.
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut T> {
         let slot = self.slot(id)?;
         self.values.get_mut(slot)?.as_mut()
     }
 
     /// Puts `value` at `id` and returns what was there.
-    pub(crate) fn insert(&mut self, id: u32, value: T) -> Option<T> {
+    pub fn insert(&mut self, id: u32, value: T) -> Option<T> {
         if let Some(slot) = self.slot(id) {
             return self.values[slot].replace(value);
         }
@@ -80,7 +88,8 @@ impl<T> Table<T> {
         self.values.get_mut(slot)?.take()
     }
 
-    pub(crate) fn remove(&mut self, id: u32) -> Option<T> {
+    /// Takes the value at `id` out.
+    pub fn remove(&mut self, id: u32) -> Option<T> {
         let slot = self.slot(id)?;
         let entry = self.pages.get_mut(id as usize / PAGE)?;
         let page = entry.as_mut()?;
@@ -95,13 +104,13 @@ impl<T> Table<T> {
     }
 
     /// Ascending by id.
-    pub(crate) fn iter(&self) -> Iter<'_, T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         Iter { pages: self.pages.iter(), slots: [].iter(), values: &self.values }
     }
 }
 
 /// Values of a table. Not a chain of adapters: policies walk all nodes, and a component pays for each call between them.
-pub(crate) struct Iter<'a, T> {
+struct Iter<'a, T> {
     pages: std::slice::Iter<'a, Option<Box<Page>>>,
     slots: std::slice::Iter<'a, u32>,
     values: &'a [Option<T>],
